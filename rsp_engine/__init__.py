@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rsp_engine.client import Client
     from rsp_engine.drivers.registered_query import Query
+    from rsp_engine.drivers.spark.data_frame import as_spark
     from rsp_engine.engine import Engine
     from rsp_engine.errors import RspError
     from rsp_engine.model.answers import Answer, Boolean, Graph, Interval, Row, Solutions
@@ -32,6 +33,7 @@ __all__ = [
     "Solutions",
     "__version__",
     "as_arrow",
+    "as_spark",
 ]
 
 __version__ = "0.2.0"
@@ -44,6 +46,7 @@ _MODULES = {
     "rsp_engine.model.results": ("as_arrow",),
     "rsp_engine.policies.policy": ("Policy", "RankedPolicy"),
     "rsp_engine.drivers.registered_query": ("Query",),
+    "rsp_engine.drivers.spark.data_frame": ("as_spark",),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -19,13 +19,15 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 from rsp_engine.drivers.bindings import (
     check_bound_streams,
     check_repeatable,
     close_steps_after,
     connect,
+    is_frame,
     live_sources,
     open_bound,
     record_services,
@@ -84,11 +86,13 @@ if TYPE_CHECKING:
     from rsp_engine.drivers.bindings import Bindable
     from rsp_engine.drivers.checkpoint.commits import RewindableOutput
     from rsp_engine.drivers.runner_choice import RunnerChoice
+    from rsp_engine.drivers.spark.data_frame import Frame
     from rsp_engine.drivers.spark.driver import SparkDriver
     from rsp_engine.drivers.unseen_predicates import UnseenPredicates
     from rsp_engine.evaluators.physical_plan import PhysicalPlan
     from rsp_engine.io.sources import ElementSource
     from rsp_engine.io.sources.predicate_sample import PredicateSample
+    from rsp_engine.io.sources.times import TimeUnit
     from rsp_engine.model.answers import Answer, Graph, Solutions
     from rsp_engine.model.streams import DeadLetter
     from rsp_engine.monitor.run_monitor import RunMonitor
@@ -145,6 +149,10 @@ class Engine:
         self._feeds: dict[str, list[ElementSource]] = {}
         self._identities: dict[str, list[str]] = {}
         """The identity of each source of a stream, without secrets."""
+        self._frames = 0
+        """How many DataFrames are bound."""
+        self._rows: TemporaryDirectory[str] | None = None
+        """The folder of their rows, without a checkpoint."""
         self._steps: dict[str, Step] = {}
         self._monitor: RunMonitor | None = None
         self.counts = Counts()
@@ -166,6 +174,8 @@ class Engine:
             self._answers.close()
         if self._fed is not None:
             self._fed.close()
+        if self._rows is not None:
+            self._rows.cleanup()
 
     def function(
         self, name: str, call: Callable[..., Any], *, monotone: Monotone | None = None
@@ -393,23 +403,60 @@ class Engine:
         """The forms of the registered queries, in their order."""
         return [planned.physical.operator.query.form for planned in self._plans]
 
-    def bind(self, stream: str, source: str | ElementSource | Iterable[tuple[int, str]]) -> None:
+    def bind(
+        self,
+        stream: str,
+        source: str | ElementSource | Iterable[tuple[int, str]] | Frame,
+        *,
+        template: str | Path | None = None,
+        time: str | None = None,
+        unit: TimeUnit = "ms",
+    ) -> None:
         """Bind a stream to a source.
 
-        If you bind a stream several times, its sources are merged by time.
+        If you bind a stream several times, its sources are merged by time. The keywords are those
+        of a DataFrame; a path and a URL have options of their own, behind a question mark.
 
         Args:
             stream: The IRI of the stream.
-            source: A path, a URL, `-` for the standard input, an `ElementSource`, or pairs of a
-                timestamp in ms and a Turtle text.
+            source: A path, a URL, `-` for the standard input, an `ElementSource`, pairs of a
+                timestamp in ms and a Turtle text, or a DataFrame of Spark, batch or streaming.
+            template: The file of a template that turns a row into triples. Default: the columns
+                `subject`, `predicate` and `object` are a triple.
+            time: The column of the time. Default: `timestamp` with a template, `time` without.
+            unit: What a time that is a number counts: `ms`, `s`, `us` or `ns`.
 
         Raises:
-            BindingError: If the prefix of the name is not known.
+            BindingError: If the prefix of the name is not known, or a DataFrame lacks a column.
             SourceError: If the source cannot be opened.
 
         >>> Engine().bind("http://example.org/s", [(1_000, "<urn:a> <urn:p> 1 .")])
         """
-        self._bind(self._sources, absolute(self._iri(stream)), source)
+        iri = absolute(self._iri(stream))
+        if is_frame(source):
+            path = None if template is None else str(template)
+            opened = self._frame(cast("Frame", source), path, time, unit)
+            self._bind(self._sources, iri, opened)
+            return
+        if (template, time, unit) != (None, None, "ms"):
+            hint = "write options behind the address: readings.csv?template=readings.ttl"
+            raise BindingError("only a DataFrame takes template, time and unit", hint)
+        self._bind(self._sources, iri, cast("str | ElementSource", source))
+
+    def _frame(
+        self, frame: Frame, template: str | None, time: str | None, unit: TimeUnit
+    ) -> ElementSource:
+        """Open a DataFrame; its rows are in the checkpoint, or in a temporary folder."""
+        from rsp_engine.drivers.spark.data_frame import FrameOptions, open_frame
+
+        if self._checkpoint is not None:
+            folder = Path(self._checkpoint) / "frames"
+            folder.mkdir(parents=True, exist_ok=True)
+        else:
+            self._rows = self._rows or TemporaryDirectory(prefix="rsp-")
+            folder = Path(self._rows.name)
+        self._frames += 1
+        return open_frame(frame, FrameOptions(template, time, unit), folder, self._frames)
 
     def _iri(self, name: str) -> str:
         """Return the IRI of a name; raise if it has a prefix that nobody declares."""

@@ -55,6 +55,7 @@ __all__ = [
     "close_steps_after",
     "connect",
     "is_file",
+    "is_frame",
     "live_sources",
     "open_bound",
     "record_services",
@@ -71,9 +72,12 @@ def open_bound(source: str | ElementSource | Iterable[tuple[int, str]]) -> Eleme
     return MemorySource(source)
 
 
-def source_identity(
-    bound: str | ElementSource | Iterable[tuple[int, str]], source: ElementSource
-) -> str:
+def is_frame(source: object) -> bool:
+    """Return whether a source is a DataFrame of Spark."""
+    return type(source).__module__.startswith("pyspark.sql.")
+
+
+def source_identity(bound: object, source: ElementSource) -> str:
     """Return the identity of a source as a checkpoint saves it: without secrets."""
     if isinstance(bound, str) and source.name != (address := read_spec(bound).place):
         return fingerprint(address)  # the name of the source hides a secret of its address

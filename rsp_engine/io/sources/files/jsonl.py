@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from rsp_engine.io.sources.times import TimeUnit
     from rsp_engine.monitor.run_monitor import Extent
 
-__all__ = ["JsonLinesSource", "open_json", "open_jsonl"]
+__all__ = ["JsonLinesSource", "line_template", "open_json", "open_jsonl"]
 
 
 def open_jsonl(spec: Spec) -> JsonLinesSource:
@@ -47,10 +47,14 @@ def open_jsonl(spec: Spec) -> JsonLinesSource:
 def open_json(spec: Spec) -> JsonLinesSource:
     """Open a stream of lines of plain JSON, which a template turns into triples."""
     unit = cast("TimeUnit", spec.choice("unit", TIME_UNITS))
+    return JsonLinesSource(open_input(spec.place), unit, line_template(spec))
+
+
+def line_template(spec: Spec) -> MessageTemplate:
+    """Return the template of lines of plain JSON that a source names."""
     path, text = template_of(spec)
     time = spec.options.get("time", "timestamp")
-    template = MessageTemplate(text, str(path), time, has_envelope=False)
-    return JsonLinesSource(open_input(spec.place), unit, template)
+    return MessageTemplate(text, str(path), time, has_envelope=False)
 
 
 class JsonLinesSource:

@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 
 from rsp_engine.errors import SourceError
 from rsp_engine.io.sources.files.json_element import UnfitError
-from rsp_engine.io.sources.files.message_template import Envelope, MessageTemplate
-from rsp_engine.io.sources.files.template import template_of
+from rsp_engine.io.sources.files.jsonl import line_template
+from rsp_engine.io.sources.files.message_template import Envelope
 from rsp_engine.io.sources.inputs import local_path
 from rsp_engine.io.sources.splits import Split
 from rsp_engine.io.sources.times import TIME_UNITS
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from rsp_engine.io.sources.files.message_template import MessageTemplate
     from rsp_engine.io.sources.source import BlankNodeScope
     from rsp_engine.io.sources.spec import Spec
     from rsp_engine.io.sources.times import TimeUnit
@@ -46,9 +47,7 @@ def open_parquet(spec: Spec) -> ParquetRows:
     path = local_path(spec.place)
     if path is None:
         raise SourceError(f"{spec.name}: Parquet is read from files only", "download it first")
-    name, text = template_of(spec)
-    time = spec.options.get("time", "timestamp")
-    template = MessageTemplate(text, str(name), time, has_envelope=False)
+    template = line_template(spec)
     unit = cast("TimeUnit", spec.choice("unit", TIME_UNITS))
     return ParquetRows(spec.place, path, template, unit)
 
