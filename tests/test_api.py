@@ -59,6 +59,7 @@ def test_these_are_the_public_names():
         "Solutions",
         "__version__",
         "as_arrow",
+        "as_spark",
     ]
     assert all(getattr(rsp_engine, name) is not None for name in rsp_engine.__all__)
     assert dir(rsp_engine) == sorted(rsp_engine.__all__), "completion offers them"
