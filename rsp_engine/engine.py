@@ -42,6 +42,7 @@ from rsp_engine.drivers.runner_choice import choose_runner
 from rsp_engine.drivers.splits.split_run import SplitRun
 from rsp_engine.drivers.user_functions import as_sparql
 from rsp_engine.errors import BindingError, render
+from rsp_engine.evaluators.pairs.config import Skybands
 from rsp_engine.evaluators.physical_plan import changes_stream, plan_identity
 from rsp_engine.evaluators.service.shared_services import BudgetRules, SharedServices
 from rsp_engine.evaluators.step import Step
@@ -53,7 +54,6 @@ from rsp_engine.io.sources.extent import extent_of
 from rsp_engine.io.sources.live.source import LiveSource
 from rsp_engine.model.option import described, milliseconds, takes_options
 from rsp_engine.monitor.run_monitor import Counts, StartedRun
-from rsp_engine.operators.pairs.shared_skyband import Skybands
 from rsp_engine.options import (
     EngineOptions,
     RankingOptions,

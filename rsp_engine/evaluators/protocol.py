@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from dataclasses import Field
 
+    from rsp_engine.evaluators.pairs.config import Skybands
     from rsp_engine.evaluators.physical_plan import StaticGraph, WindowScan
     from rsp_engine.evaluators.service.refresh import Refresh
     from rsp_engine.model.answers import Boolean, Graph, Solutions
     from rsp_engine.model.state import StateData
-    from rsp_engine.operators.pairs.shared_skyband import SharedSkyband, Skybands
+    from rsp_engine.operators.pairs.shared_skyband import SharedSkyband
     from rsp_engine.operators.sparql.sparql_query import SparqlConfig
     from rsp_engine.operators.windows.scan import Scan
 

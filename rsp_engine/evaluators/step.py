@@ -13,13 +13,13 @@ import pyoxigraph as ox
 
 from rsp_engine.errors import BindingError
 from rsp_engine.evaluators.answer_state import read_answer, write_answer
+from rsp_engine.evaluators.pairs.config import Skybands
 from rsp_engine.evaluators.physical_plan import block_graphs, changes_stream, plan_identity
 from rsp_engine.evaluators.protocol import Bidding, EvaluatorContext, Snapshots
 from rsp_engine.io.blank_nodes import numbered
 from rsp_engine.model.answers import Answer, Boolean, Graph, Interval, Solutions
 from rsp_engine.model.state import check_header, damage_guard, with_header
 from rsp_engine.model.windows import CountFrame, TimeFrame
-from rsp_engine.operators.pairs.shared_skyband import Skybands
 from rsp_engine.operators.sparql.pane_matcher import PaneSolutions
 from rsp_engine.operators.windows.count_windows import CountedScan, CountScan, DescribedCountScan
 from rsp_engine.operators.windows.element_solutions import SolutionDescriber

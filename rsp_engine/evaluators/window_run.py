@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from rsp_engine.evaluators.answer_state import read_answer, write_answer
 from rsp_engine.evaluators.column_join import ColumnJoinConfig
 from rsp_engine.evaluators.group_topk import GroupTopkConfig
+from rsp_engine.evaluators.pairs.config import Skybands
 from rsp_engine.evaluators.per_pane import PerPaneConfig
 from rsp_engine.evaluators.protocol import EvaluatorContext, Parted
 from rsp_engine.evaluators.sparql import GeneralConfig
 from rsp_engine.evaluators.step import make_scan, put_content
 from rsp_engine.model.answers import Boolean, Graph, Solutions
 from rsp_engine.model.windows import TimeFrame
-from rsp_engine.operators.pairs.shared_skyband import Skybands
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

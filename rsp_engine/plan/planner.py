@@ -15,6 +15,7 @@ from rsp_engine.evaluators.physical_plan import PhysicalPlan, StaticGraph, Windo
 from rsp_engine.grammar import tree
 from rsp_engine.grammar.definitions import expand
 from rsp_engine.grammar.iris import with_absolute_iris
+from rsp_engine.lazy_registry import LazyRegistry, importer
 from rsp_engine.model.windows import CountFrame, TimeFrame
 from rsp_engine.plan.arrivals import refused_arrivals
 from rsp_engine.plan.logical.query import logical_query
@@ -22,27 +23,13 @@ from rsp_engine.plan.logical.rules import apply_rules
 from rsp_engine.plan.logical.translate import translate
 from rsp_engine.plan.options import QueryOptions
 from rsp_engine.plan.services import chosen_policy, without_silent
-from rsp_engine.plan.shapes.acquatop import ACQUATOP_SHAPE
-from rsp_engine.plan.shapes.column_join import COLUMN_JOIN_SHAPE
-from rsp_engine.plan.shapes.group_topk import GROUP_TOPK_SHAPE
-from rsp_engine.plan.shapes.incomplete import INCOMPLETE_SHAPE
-from rsp_engine.plan.shapes.pairs import PAIRS_SHAPE
-from rsp_engine.plan.shapes.per_pane import PER_PANE_SHAPE
-from rsp_engine.plan.shapes.ranking_refusal import (
-    refused_memory,
-    refused_operator,
-    refused_oracle,
-)
-from rsp_engine.plan.shapes.service import SERVICE_SHAPE
 from rsp_engine.plan.shapes.shape import Choice
-from rsp_engine.plan.shapes.sparql import SPARQL_SHAPE
-from rsp_engine.plan.shapes.topk import TOPK_SHAPE
 from rsp_engine.plan.sparql.element_blocks import refused_blocks
 from rsp_engine.plan.sparql.service_rewrite import DEFAULT_WINDOW_POLICY
 from rsp_engine.plan.unsupported import graph_path, refused_by_oxigraph, unsupported_features
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rsp_engine.evaluators.physical_plan import ServicePlan
     from rsp_engine.plan.logical.algebra import Logical
@@ -51,18 +38,23 @@ if TYPE_CHECKING:
 
 __all__ = ["SHAPES", "QueryPlan", "ShapeRefusal", "plan"]
 
-SHAPES: tuple[Shape, ...] = (
-    GROUP_TOPK_SHAPE,
-    ACQUATOP_SHAPE,
-    INCOMPLETE_SHAPE,
-    PAIRS_SHAPE,
-    TOPK_SHAPE,
-    PER_PANE_SHAPE,
-    COLUMN_JOIN_SHAPE,
-    SERVICE_SHAPE,
-    SPARQL_SHAPE,
+SHAPES: Mapping[str, Shape] = LazyRegistry(
+    {
+        name: importer(f"rsp_engine.plan.shapes.{name}", f"{name.upper()}_SHAPE")
+        for name in (
+            "group_topk",
+            "acquatop",
+            "incomplete",
+            "pairs",
+            "topk",
+            "per_pane",
+            "column_join",
+            "service",
+            "sparql",
+        )
+    }
 )
-"""The shapes of queries, in the order in which the planner tries them."""
+"""The shapes of queries, in the order in which the planner tries them: each when its turn comes."""
 
 
 class ShapeRefusal(NamedTuple):
@@ -113,8 +105,11 @@ def plan(
     chosen_policy(options, DEFAULT_WINDOW_POLICY)  # refuses an unknown name, for any query
     choice, refusals = _choice(to_plan, text, options)
     if options.ranking.memory == "list":
+        # Most runs keep all objects.
+        from rsp_engine.plan.shapes.ranking_refusal import refused_memory
+
         reasons = {each.shape: each.reason for each in refusals}
-        if reason := refused_memory(choice, reasons.get(ACQUATOP_SHAPE.name)):
+        if reason := refused_memory(choice, reasons.get("acquatop")):
             at, hint = query.form.span, "remove --memory"
             message = f"--memory list cannot rank this query: {reason}"
             raise PlanError([Diagnostic("semantic", message, at, hint)], text, source)
@@ -142,12 +137,16 @@ def _refused(query: LogicalQuery, options: QueryOptions) -> list[Diagnostic]:
     """Return why the engine cannot run a query, or not as the user asks for."""
     ranking, wrong = options.ranking, list[Diagnostic]()
     if ranking.operator != "auto":
+        from rsp_engine.plan.shapes.ranking_refusal import refused_operator
+
         wrong += refused_operator(query, options)
     wrong += unsupported_features(query.unit, options)
     wrong += refused_arrivals(query, options)
     if ranking.match == "element":
         wrong += refused_blocks(query, options)
     if ranking.oracle and not wrong:
+        from rsp_engine.plan.shapes.ranking_refusal import refused_oracle
+
         wrong += refused_oracle(query, options)
     return wrong
 
@@ -157,7 +156,7 @@ def _choice(
 ) -> tuple[Choice, tuple[ShapeRefusal, ...]]:
     """Return the choice of the first shape that a query has, and the refusals of those before."""
     refusals: list[ShapeRefusal] = []
-    for shape in SHAPES:
+    for shape in SHAPES.values():
         found = shape.recognise(query, options)
         if isinstance(found, Choice):
             return found, tuple(refusals)

@@ -17,13 +17,13 @@ from rsp_engine.drivers.panes.due_window import DueWindow, PaneParts
 from rsp_engine.drivers.panes.pane_table import content_rows
 from rsp_engine.drivers.panes.stored_pane import StoredPane
 from rsp_engine.evaluators.group_topk import GroupTopkConfig
+from rsp_engine.evaluators.pairs.config import Skybands
 from rsp_engine.evaluators.protocol import EvaluatorContext
 from rsp_engine.evaluators.step import Step
 from rsp_engine.evaluators.window_run import WholeAnswer, WindowRun, can_share_windows
 from rsp_engine.io.blank_nodes import numbered
 from rsp_engine.model.answers import Answer
 from rsp_engine.model.windows import Pane, TimeFrame
-from rsp_engine.operators.pairs.shared_skyband import Skybands
 from rsp_engine.operators.sparql.pane_matcher import Matcher, PaneSolutions
 from rsp_engine.operators.windows.time_windows import TimedScan, TimeScan
 

@@ -22,11 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rsp_engine.evaluators.acquatop.arrival_objects import ArrivalObjects, arrivals_operator
-from rsp_engine.evaluators.acquatop.group_objects import GroupObjects
-from rsp_engine.evaluators.acquatop.judge import OracleJudge
-from rsp_engine.evaluators.acquatop.listed_objects import ListedObjects
 from rsp_engine.evaluators.acquatop.plain_scores import PlainScores, RemoteValues
-from rsp_engine.evaluators.acquatop.term_ranking import ByTerms, TermRanking
 from rsp_engine.evaluators.acquatop.voi_outlook import VoiOutlook
 from rsp_engine.model.answers import Row, Solutions
 from rsp_engine.model.candidates import Candidates
@@ -43,7 +39,9 @@ if TYPE_CHECKING:
     from pyoxigraph import Store
 
     from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
+    from rsp_engine.evaluators.acquatop.judge import OracleJudge
     from rsp_engine.evaluators.acquatop.ranked_objects import RankedObjects
+    from rsp_engine.evaluators.acquatop.term_ranking import ByTerms, TermRanking
     from rsp_engine.evaluators.service.refresh import Refresh, RefreshReport
     from rsp_engine.evaluators.service.shared_replica import News
     from rsp_engine.model.arrays import Floats, Integers
@@ -77,18 +75,30 @@ class AcquaTopEvaluator:
         self._prepared: int | None = None
         self._left = np.empty(0, dtype=np.int64)
         self._ranked: TermRanking | None = None  # cached until an object changes
-        self._judge = OracleJudge(config, refresh, self._scores) if config.is_judged else None
+        self._judge = self._new_judge() if config.is_judged else None
         self._stats: dict[str, Any] = {}
 
     @cached_property
     def _by_terms(self) -> ByTerms:
-        return ByTerms(self.config)  # most runs rank by float64 alone
+        # Most runs rank by float64 alone.
+        from rsp_engine.evaluators.acquatop.term_ranking import ByTerms
+
+        return ByTerms(self.config)
+
+    def _new_judge(self) -> OracleJudge:
+        from rsp_engine.evaluators.acquatop.judge import OracleJudge
+
+        return OracleJudge(self.config, self._refresh, self._scores)
 
     def _new_objects(self) -> RankedObjects:
         config, parts = self.config, (self._refresh, self._values, self._scores)
         if config.grouping is not None:
+            from rsp_engine.evaluators.acquatop.group_objects import GroupObjects
+
             return GroupObjects(config, config.grouping, *parts)
         if config.memory == "list":
+            from rsp_engine.evaluators.acquatop.listed_objects import ListedObjects
+
             return ListedObjects(config, *parts)
         operator = arrivals_operator(config, self._refresh.plan.policy, self._scores)
         return ArrivalObjects(config, *parts, operator)

@@ -1,18 +1,18 @@
-"""The configuration of the evaluator of pairs."""
+"""The configuration of the evaluator of pairs, and the skybands that its queries share."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     from rsp_engine.evaluators.pairs.evaluator import PairsEvaluator
     from rsp_engine.evaluators.protocol import EvaluatorContext, ScanKind
-    from rsp_engine.operators.pairs.shared_skyband import PairShape
+    from rsp_engine.operators.pairs.shared_skyband import PairShape, SharedSkyband
     from rsp_engine.operators.sparql.sparql_query import SparqlConfig
     from rsp_engine.operators.windows.element_solutions import ElementBlock
 
-__all__ = ["PairsConfig"]
+__all__ = ["PairsConfig", "Skybands"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,3 +44,21 @@ class PairsConfig:
 
         [window] = context.windows
         return PairsEvaluator(self, context.store(), window, context.skybands)
+
+
+@dataclass(frozen=True, slots=True)
+class Skybands:
+    """The skybands shared by queries: one for each shape."""
+
+    each: list[SharedSkyband] = field(default_factory=list)
+
+    def of(self, shape: PairShape, k: int, size: int) -> SharedSkyband:
+        """Return the skyband of a shape, enlarged to the k and the window size of a query."""
+        from rsp_engine.operators.pairs.shared_skyband import SharedSkyband
+
+        skyband = next((each for each in self.each if each.shape == shape), None)
+        if skyband is None:
+            skyband = SharedSkyband(shape)
+            self.each.append(skyband)
+        skyband.want(k, size)
+        return skyband

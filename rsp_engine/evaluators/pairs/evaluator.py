@@ -29,10 +29,9 @@ from rsp_engine.operators.windows.time_windows import TimedScan
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
 
-    from rsp_engine.evaluators.pairs.config import PairsConfig
+    from rsp_engine.evaluators.pairs.config import PairsConfig, Skybands
     from rsp_engine.model.answers import Boolean, Graph, Row, Solutions
     from rsp_engine.model.state import StateData
-    from rsp_engine.operators.pairs.shared_skyband import Skybands
     from rsp_engine.operators.sparql.pane_matcher import SolutionTuple
     from rsp_engine.operators.windows.scan import Scan
 

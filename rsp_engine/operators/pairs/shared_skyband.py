@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from rsp_engine.operators.pairs.scoring import PairScoring
     from rsp_engine.operators.sparql.pane_matcher import MatcherConfig, SolutionTuple
 
-__all__ = ["LEAST_LISTED", "PairShape", "SharedSkyband", "Skybands"]
+__all__ = ["LEAST_LISTED", "PairShape", "SharedSkyband"]
 
 LEAST_LISTED = 150_000
 """The least window, in objects, in which reading sorted lists is cheaper than scoring all pairs.
@@ -74,22 +74,6 @@ class PairShape:
     scoring: PairScoring
     counted: str | None = None
     by_lists: GlobalScoring | None = field(default=None, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Skybands:
-    """The skybands shared by queries: one for each shape."""
-
-    each: list[SharedSkyband] = field(default_factory=list)
-
-    def of(self, shape: PairShape, k: int, size: int) -> SharedSkyband:
-        """Return the skyband of a shape, enlarged to the k and the window size of a query."""
-        skyband = next((each for each in self.each if each.shape == shape), None)
-        if skyband is None:
-            skyband = SharedSkyband(shape)
-            self.each.append(skyband)
-        skyband.want(k, size)
-        return skyband
 
 
 @dataclass(slots=True)
