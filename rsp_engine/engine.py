@@ -394,9 +394,12 @@ class Engine:
         ''
         """
         # A run explains nothing.
+        from rsp_engine.drivers.splits.shared_matching import shared_matching
         from rsp_engine.plan.explain.text import explain_all
 
-        return explain_all(self._plans, why_not=why_not, rules=self.budget_rules())
+        matching = shared_matching([planned.physical for planned in self._plans])
+        rules = self.budget_rules()
+        return explain_all(self._plans, why_not=why_not, rules=rules, matching=matching)
 
     @property
     def forms(self) -> list[Literal["SELECT", "CONSTRUCT", "ASK"]]:

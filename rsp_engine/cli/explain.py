@@ -77,6 +77,7 @@ def _explained(
     planned: Sequence[QueryPlan], rules: BudgetRules, name: str, *, why_not: bool
 ) -> str:
     """Return plans in a format; several plans in JSON are an array."""
+    from rsp_engine.drivers.splits.shared_matching import shared_matching
     from rsp_engine.plan.explain.dot import explain_dot
     from rsp_engine.plan.explain.svg import explain_svg
     from rsp_engine.plan.explain.text import explain_all, explain_all_json
@@ -89,8 +90,9 @@ def _explained(
         if len(planned) > 1:
             raise BindingError(f"{name} draws the plan of one query", "name one file")
         return explain_dot(planned[0]) if name == "dot" else explain_svg(planned[0])
+    matching = shared_matching([plan.physical for plan in planned])
     if name == "json":
-        plans = explain_all_json(planned, why_not=why_not, rules=rules)
+        plans = explain_all_json(planned, why_not=why_not, rules=rules, matching=matching)
         data = plans if len(plans) > 1 else plans[0]
         return json.dumps(data, ensure_ascii=False, indent=2) + "\n"
-    return explain_all(planned, why_not=why_not, rules=rules)
+    return explain_all(planned, why_not=why_not, rules=rules, matching=matching)

@@ -17,6 +17,7 @@ from rsp_engine.engine import Engine
 from rsp_engine.http_client.faults import INTERRUPTED
 from rsp_engine.io.sinks import open_sink
 from rsp_engine.model.quantities import Rate
+from rsp_engine.policies.registry import POLICIES
 from rsp_engine.replica.endpoints.endpoint import UNLIMITED, FetchResult
 from rsp_engine.replica.endpoints.recording import RecordingEndpoint
 from rsp_engine.replica.key_ledger import KeyLedger
@@ -119,7 +120,7 @@ def _commits_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rsp_engine.drivers.local._COMMIT_S", 0)
 
 
-@pytest.mark.parametrize("policy", ["AT-TSM", "AT-VOI", "EXACT"])
+@pytest.mark.parametrize("policy", POLICIES)
 def test_a_run_that_breaks_off_gives_the_same_bytes_and_fetches_nothing_twice(
     policy: str, tmp_path: Path
 ) -> None:

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -11,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.engine import Engine
+from rsp_engine.io.sinks import open_sink
 from rsp_engine.io.sinks.jsonl import JSONL
 from tests.drivers.split_runs import Shared, in_splits
 from tests.thoroughness import examples
@@ -135,3 +143,78 @@ def test_a_query_that_another_one_reads_is_evaluated_by_itself(tmp_path: Path) -
     together = answers([made.format("other"), made.format("made"), reading], path)
     assert together[f"{EX}read"] == answers([made.format("made"), reading], path)[f"{EX}read"]
     assert together[f"{EX}other"] == together[f"{EX}made"]
+
+
+def run_set(folder: Path, runner: str) -> None:
+    """Run the queries of a folder with a checkpoint that is written often."""
+    from rsp_engine.drivers import local
+
+    local._COMMIT_S = 0
+    engine = Engine(
+        runner="spark" if runner == "spark" else "local",
+        master="local[1]" if runner == "spark" else None,
+        checkpoint=folder / "checkpoint",
+        split_bytes=4000,
+    )
+    for query in json.loads((folder / "queries.json").read_text()):
+        engine.register(query)
+    engine.bind(f"{EX}s", str(folder / "s.nq"))
+    with closing(open_sink("jsonl", str(folder / "answers.jsonl"), "SELECT", keep=True)) as sink:
+        for answer in engine.run([sink]):
+            sink.write(answer)
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from tests.drivers.test_query_sets import run_set
+run_set(Path(sys.argv[1]), sys.argv[2])
+"""
+TOGETHER = [
+    (HEAD + " WHERE " + body).format(
+        r2s="RSTREAM", name=f"<{EX}q{number}-{k}>", shown=shown, range=span, step=step, k=k
+    )
+    for number, ((shown, body), (span, step)) in enumerate(
+        zip(BODIES, (*WINDOWS, (9, 3)), strict=True)
+    )
+    for k in (2, 3)
+]
+"""Queries of each body, and of all windows."""
+
+
+def killed_set(folder: Path, runner: str, kills: Sequence[int]) -> None:
+    """Kill a run of the set each time that it has written so many lines; check its answers."""
+    path, out = folder / "s.nq", folder / "answers.jsonl"
+    path.write_text(
+        "".join(
+            f'<{EX}{"abcdefg"[n * 5 % 7]}> <{EX}{"pq"[n % 2]}> "{n * 31 % 17}"^^<{XSD}integer>'
+            f" <{EX}g/{n // 3}> .\n"
+            for n in range(1500)
+        )
+    )
+    queries = [*TOGETHER, *(query.replace(f"<{EX}q", f"<{EX}equal-") for query in TOGETHER[:4])]
+    (folder / "queries.json").write_text(json.dumps(queries))
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", KILLED, str(folder), runner]
+    for lines in kills:
+        process = subprocess.Popen(command, env=environment, start_new_session=True)  # noqa: S603
+        while process.poll() is None:
+            if out.exists() and out.read_bytes().count(b"\n") >= lines:
+                os.killpg(process.pid, signal.SIGKILL)
+                break
+            time.sleep(0.002)
+        assert process.wait() == -signal.SIGKILL, "it was over before"
+    subprocess.run(command, env=environment, check=True)  # noqa: S603
+    written: dict[str, str] = {}
+    for line in out.read_text().splitlines():
+        name = json.loads(line)["query"]
+        written[name] = written.get(name, "") + line.replace(name, "") + "\n"
+    alone: dict[str, str] = {}
+    for query in queries:
+        alone |= answers([query], path)
+    assert written == alone
+
+
+@pytest.mark.outside
+def test_a_set_whose_process_is_killed_answers_each_query_as_alone(tmp_path: Path) -> None:
+    killed_set(tmp_path, "local", (40, 700, 1500))

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 from pyoxigraph import Store
 
+from rsp_engine.drivers.splits.shared_matching import shared_matching
 from rsp_engine.engine import Engine
 from rsp_engine.monitor.run_monitor import RunMonitor
+from rsp_engine.plan.explain.text import explain_all_json
 from rsp_engine.replica.endpoints.in_process import InProcessEndpoint
 
 if TYPE_CHECKING:
@@ -77,3 +79,41 @@ def test_explain_names_the_query_that_is_evaluated(
     engine.register(QUERY.replace(":one", ":two").replace(*change))
     shared = f"equal to {EX}one, which is evaluated for both"
     assert (shared in engine.explain()) is is_equal
+
+
+@pytest.mark.parametrize(
+    ("change", "shared"),
+    [
+        (("LIMIT 2", "LIMIT 7"), ["matching", "panes"]),
+        (("LIMIT 2", "LIMIT 2 OFFSET 1"), ["matching", "panes"]),
+        (("RANGE 6ms", "RANGE 12ms"), ["matching", "panes"]),
+        (("RANGE 6ms", "RANGE 7ms"), ["matching"]),
+        (("STEP 3ms", "STEP 2ms"), ["matching"]),
+        ((":p ?v", ":q ?v"), []),
+        (("DESC", "ASC"), []),
+        ((":two", ":two"), []),
+    ],
+)
+def test_explain_says_what_queries_share_where_streams_are_read(
+    change: tuple[str, str], shared: list[str]
+) -> None:
+    engine = Engine()
+    engine.register(QUERY)
+    engine.register(QUERY.replace(":one", ":two").replace(*change))
+    text = engine.explain()
+    for name, other in (("one", "two"), ("two", "one")):
+        part = text.split(f"query {EX}{name}\n")[1].split("query ")[0]
+        said = f"the matching of stream <{EX}s> with {EX}{other}", f"the panes with {EX}{other}"
+        assert [word in part for word in said] == ["matching" in shared, "panes" in shared]
+
+
+def test_a_plan_in_json_says_what_it_shares() -> None:
+    engine = Engine()
+    plans = [
+        engine.register(QUERY),
+        engine.register(QUERY.replace(":one", ":two").replace("LIMIT 2", "LIMIT 5")),
+    ]
+    matching = shared_matching([each.physical for each in plans])
+    [first, _] = explain_all_json(engine._plans, matching=matching)
+    expected = {"stream": f"{EX}s", "matching": [f"{EX}two"], "panes": [f"{EX}two"]}
+    assert first["shares"] == [expected]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rsp_engine.drivers.splits.fast_reducer import plain_pushdown
-from rsp_engine.drivers.splits.pushdown import DescribedElements, shared
+from rsp_engine.drivers.splits.pushdown import DescribedElements, cut_of, shared
 from rsp_engine.drivers.splits.segments import PaneContent, Segment, SplitLetter
 from rsp_engine.io.blank_nodes import ElementNames, within_stream
 from rsp_engine.io.canonical_literals import TripleTermError, canonical_triples
@@ -218,7 +218,7 @@ class PaneCuts:
         """
         by_cut: dict[Hashable, list[Pushdown]] = {}
         for reader in readers:
-            by_cut.setdefault(_cut(reader.frame), []).append(reader)
+            by_cut.setdefault(cut_of(reader.frame), []).append(reader)
         for cut, alike in by_cut.items():
             windows = [self._windows_of(reader.frame) for reader in alike]
             for number, indices in self._groups_of(cut, *windows[0]):
@@ -240,12 +240,6 @@ class PaneCuts:
         if cut not in self._groups:
             self._groups[cut] = list(_groups(self._edges, first, last))
         return self._groups[cut]
-
-
-def _cut(frame: TimeFrame) -> Hashable:
-    """Return what the instants at which windows begin or end depend on."""
-    is_multiple = frame.range % frame.step == 0
-    return (frame.t0, frame.step, frame.bounds) if is_multiple else frame
 
 
 def _groups(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from rsp_engine.evaluators.column_join import ColumnJoinConfig
@@ -21,12 +23,17 @@ from rsp_engine.plan.explain.services import (
     services_as_text,
     shared_clauses,
 )
+from rsp_engine.plan.explain.sharing import (
+    SharedMatching,
+    matching_as_data,
+    matching_as_text,
+)
 from rsp_engine.plan.explain.spark import work_on_spark
 from rsp_engine.plan.logical import algebra as logical
 from rsp_engine.plan.logical.algebra import inputs_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator
 
     from rsp_engine.evaluators.physical_plan import WindowScan
     from rsp_engine.plan.explain.services import SharedClause
@@ -46,20 +53,38 @@ __all__ = [
 ]
 
 
+Matching = Mapping[str, Sequence[SharedMatching]]
+"""What queries share where streams are read, by their names."""
+
+
 def explain_all(
-    plans: Sequence[QueryPlan], *, why_not: bool = False, rules: BudgetRules | None = None
+    plans: Sequence[QueryPlan],
+    *,
+    why_not: bool = False,
+    rules: BudgetRules | None = None,
+    matching: Matching = MappingProxyType({}),
 ) -> str:
     """Return the explanation of each query of a run as text, and what they share."""
     shared = _shared(plans, rules)
     texts = (
-        explain(p, why_not=why_not, equal=e, shared=shared[p.physical.name])
+        explain(
+            p,
+            why_not=why_not,
+            equal=e,
+            shared=shared[p.physical.name],
+            matching=matching.get(p.physical.name, ()),
+        )
         for p, e in zip(plans, _firsts(plans), strict=True)
     )
     return "\n".join(texts)
 
 
 def explain_all_json(
-    plans: Sequence[QueryPlan], *, why_not: bool = False, rules: BudgetRules | None = None
+    plans: Sequence[QueryPlan],
+    *,
+    why_not: bool = False,
+    rules: BudgetRules | None = None,
+    matching: Matching = MappingProxyType({}),
 ) -> list[dict[str, Any]]:
     """Return the explanation of each query of a run as JSON data."""
     shared = _shared(plans, rules)
@@ -67,8 +92,10 @@ def explain_all_json(
         {
             **explain_json(plan, why_not=why_not, shared=shared[plan.physical.name]),
             **({} if equal is None else {"equals": equal}),
+            **({"shares": matching_as_data(alike)} if alike else {}),
         }
         for plan, equal in zip(plans, _firsts(plans), strict=True)
+        for alike in (matching.get(plan.physical.name, ()),)
     ]
 
 
@@ -92,11 +119,13 @@ def explain(
     why_not: bool = False,
     equal: str | None = None,
     shared: Sequence[SharedClause | None] = (),
+    matching: Sequence[SharedMatching] = (),
 ) -> str:
     """Return the text of the logical and the physical plan, with the reasons for the choice.
 
     With `why_not`, also with the reasons against the shapes that were tried before. `equal` is the
-    name of an equal query that is evaluated for this one, and `shared` is what its clauses share.
+    name of an equal query that is evaluated for this one, `shared` is what its clauses share, and
+    `matching` what it shares where streams are read.
     """
     same = [] if equal is None else [f"equal to {equal}, which is evaluated for both"]
     return "\n".join(
@@ -109,6 +138,7 @@ def explain(
             "",
             "Physical plan",
             *(f"  {line}" for line in _physical(plan, shared)),
+            *(f"  {line}" for line in matching_as_text(matching)),
             "",
             *(_refusals(plan) if why_not else ()),
         ]
