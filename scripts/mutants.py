@@ -226,6 +226,8 @@ def _graft_value(old: Any, new: Any) -> bool:  # noqa: ANN401 - of any type
         case FunctionType():
             for part in ("__code__", "__defaults__", "__kwdefaults__"):
                 setattr(old, part, getattr(new, part))
+            if hasattr(old, "__wrapped__"):  # what a decorator has put around it is the same
+                _graft_value(old.__wrapped__, new.__wrapped__)
         case classmethod() | staticmethod():
             _graft_value(old.__func__, new.__func__)
         case property():

@@ -64,6 +64,17 @@ def test_ages_count_evaluations_and_the_first_load_is_one_before_the_first():
     assert learner.ages(keys).tolist() == [3, 2, 3]
 
 
+def test_of_a_key_that_is_forgotten_nothing_stays():
+    """Its number may be given to another key."""
+    learner = Learner()
+    learner.begin(numbers([1, 2]), floats(10, 20))
+    learner.fetched(numbers([1]), floats(30))
+    parts = learner, learner.rates, learner.changed_value
+    assert [part.state()["keys"] for part in parts] == [[1, 2], [1], [1]]
+    learner.forget(numbers([1, 9]))
+    assert [part.state()["keys"] for part in parts] == [[2], [], []]
+
+
 def test_presence_is_the_part_of_windows_that_a_key_was_in():
     learner = Learner()
     learner.begin(numbers([1]), floats(0))

@@ -203,6 +203,22 @@ def test_before_five_changes_values_are_taken_to_be_redrawn():
     assert model.weights.min() > 0
 
 
+def test_before_any_change_one_model_is_likelier_than_a_mixture_and_redrawn_the_likeliest():
+    mixtures = [mixture for mixture in product(range(5), repeat=3) if sum(mixture) == 4]
+    start = dict(zip(mixtures, ChangedValue().state()["logs"], strict=True))
+    pure = [start.pop(mixture) for mixture in ((4, 0, 0), (0, 4, 0), (0, 0, 4))]
+    assert pure == sorted(pure, reverse=True)
+    assert min(pure) > max(start.values())
+
+
+def test_a_drift_shows_from_the_fifth_change_on():
+    model, one = ChangedValue(), numbers([0])
+    for _ in range(5):
+        assert model.drift == 0
+        model.observe(one, floats(4), floats(3), floats(3), floats(1), redrawn(1), 10.0)
+    assert model.drift == 1
+
+
 def test_a_drift_is_believed_only_beyond_chance():
     assert seen(lambda chance, old: old + chance.normal(0, 1, len(old))).drift == 0
     rising = seen(lambda chance, old: old + chance.exponential(1, len(old)))
@@ -223,6 +239,15 @@ def test_steps_grow_with_the_root_of_their_number_and_with_the_scale_of_the_key(
 
     assert spread(15, 4) == pytest.approx(2 * spread(15, 1))
     assert spread(15, 1) > 2 * spread(5, 1)
+    state = model.state()
+    count, sizes = dict(zip(state["keys"], state["jumps"], strict=True))[15]
+    assert spread(15, 1) == pytest.approx(spread(30, 1) * (4 + sizes / 1.2) / (4 + count))
+
+
+def test_the_scale_of_a_key_without_a_change_is_forgotten_without_harm():
+    model = seen(lambda chance, old: old + 1, turns=1, size=3)
+    model.forget(numbers([2, 3]))
+    assert model.state()["keys"] == [0, 1]
 
 
 def test_a_change_multiplies_each_mixture_by_its_mass_near_the_new_value():

@@ -217,8 +217,8 @@ def _mass(part: Predicted, new: Floats, width: float) -> Floats:
     """Return the mass of each row near its new value.
 
     >>> part = Predicted(np.array([[1.0, 2.0]]), np.array([[0.25, 0.75]]))
-    >>> _mass(part, np.array([1.5]), 1.0).tolist()
-    [0.5]
+    >>> _mass(part, np.array([1.5]), 1.0).tolist(), _mass(part, np.array([2.0]), 0.0).tolist()
+    ([0.5], [0.75])
     """
     distances = np.abs(part.values - new[:, None])
     near = np.maximum(0.0, 1 - distances / width) if width > 0 else (distances == 0)
