@@ -17,7 +17,6 @@ from rsp_engine.drivers.panes.evaluation import Evaluation, EvaluationOptions
 from rsp_engine.drivers.panes.evaluation_task import run_task
 from rsp_engine.drivers.panes.pane_file import PaneWriter
 from rsp_engine.drivers.panes.pane_store import PaneStore
-from rsp_engine.drivers.panes.stored_pane import manifests
 from rsp_engine.drivers.spark.arrow_codec import from_rows, to_rows
 from rsp_engine.drivers.splits.split_run import SplitRun
 from rsp_engine.evaluators.step import Step
@@ -107,15 +106,16 @@ class RemakeableRun(SplitRun):
 
     def share(self, store: PaneStore) -> None:
         """Let windows be evaluated from files in a folder, if they are to be."""
-        if self._shared is None:
+        shared = self._shared
+        if shared is None:
             return
-        where, self.buckets = self._shared.where, self.buckets or self._shared.buckets
+        where, self.buckets = shared.where, self.buckets or shared.buckets
         kind = EvaluationByTurns if where == "turns" else Evaluation
         options = EvaluationOptions(
-            self._shared.cores,
+            lambda: shared.cores,
             self.buckets,
             "auto" if where == "turns" else where,
-            small_bytes=self._shared.small_bytes,
+            small_bytes=shared.small_bytes,
         )
 
         def run_tasks(tasks: Sequence[EvaluationTask]) -> list[TaskResult]:
@@ -213,10 +213,8 @@ class SplitTestDriver:
             planned.update(splits)
             sent = [(number, split, run.stored(each)) for number, split, each in reduced]
             sent = _send(sent) if self._are_sent else sent
-            store.keep(pane for _, _, each in sent for pane in manifests(each))
             yield from run.merge(sent, self._at_most)
-            del sent
-            store.sweep()
+            store.sweep(run.pane_files())
         for field in fields(Counts):
             setattr(self.counts, field.name, getattr(run.counts, field.name))
 

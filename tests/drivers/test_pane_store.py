@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from rsp_engine.drivers.panes.pane_store import PaneStore
-from rsp_engine.drivers.panes.stored_pane import StoredPane, TablePlace
 
 
 def test_files_in_use_and_those_of_others_stay(tmp_path):
@@ -11,10 +10,7 @@ def test_files_in_use_and_those_of_others_stay(tmp_path):
     for name in ("used.panes", "failed.panes", "notes.txt"):
         (store.folder / name).write_bytes(b"x")
     (store.folder / "folder").mkdir()
-    pane = StoredPane("used.panes", (TablePlace(0, 1, 0, 1),))
-    store.keep([pane])
-    store.sweep()
+    store.sweep({"used.panes"})
     assert {path.name for path in store.folder.iterdir()} == {"used.panes", "notes.txt", "folder"}
-    del pane
-    store.sweep()
+    store.sweep(set())
     assert {path.name for path in store.folder.iterdir()} == {"notes.txt", "folder"}

@@ -41,7 +41,8 @@ RunTasks = Callable[["Sequence[EvaluationTask]"], "list[TaskResult]"]
 class EvaluationOptions(NamedTuple):
     """How windows are evaluated."""
 
-    cores: int
+    cores: Callable[[], int]
+    """Returns how many tasks run at once."""
     buckets: int
     """How many buckets the keys of groups are divided into."""
     where: Where = "auto"
@@ -84,7 +85,7 @@ class Evaluation:
         self._is_of_all = len(self.steps) == len(steps)
         self._costs = {number: WindowCost() for number in self.steps}
         for step in self.steps.values():
-            store.adopt(step.stored())
+            store.check(step.stored())
 
     @property
     def files(self) -> PaneFiles:
@@ -146,23 +147,22 @@ class Evaluation:
             self._evaluate_away(away)
 
     def _is_for_executors(self, batch: _Batch) -> bool:
-        where, cores = self._options.where, self._options.cores
+        where = self._options.where
         if where != "auto":
             return where == "executors"
         cost, step = self._costs[batch.number], self.steps[batch.number]
         rows, panes = _rows(batch.windows), step.panes_per_window
         has_buckets = isinstance(step, BucketStep)
-        return cost.gains(rows, panes, cores, self._job, has_buckets=has_buckets)
+        return cost.gains(rows, panes, self._options.cores(), self._job, has_buckets=has_buckets)
 
     def _give_away(self, batch: _Batch, writer: PaneWriter) -> None:
         """Make the tasks of windows, all of whose content is stored."""
-        step = self.steps[batch.number]
+        step, cores = self.steps[batch.number], self._options.cores()
         step.leave_here(batch.number, batch.windows, writer)
-        self._store.keep(step.stored())
         if isinstance(step, BucketStep):
-            batch.tasks = bucket_tasks(batch.number, batch.windows, self._options.buckets)
+            batch.tasks = bucket_tasks(batch.number, batch.windows, self._options.buckets, cores)
         else:
-            batch.tasks = window_tasks(batch.number, batch.windows, self._options.cores)
+            batch.tasks = window_tasks(batch.number, batch.windows, cores)
 
     def _evaluate_here(self, batch: _Batch) -> None:
         step = self.steps[batch.number]
@@ -178,8 +178,9 @@ class Evaluation:
         """Run the tasks of all steps as one job."""
         start = perf_counter()
         results = self._run_tasks([task for batch in batches for task in batch.tasks])
-        slowest = max(result.wall for result in results)
-        self._job.note(perf_counter() - start - slowest)
+        walls = [result.wall for result in results]
+        busy = max(*walls, sum(walls) / self._options.cores())
+        self._job.note(perf_counter() - start - busy)
         for batch in batches:
             own, results = results[: len(batch.tasks)], results[len(batch.tasks) :]
             step = self.steps[batch.number]

@@ -36,7 +36,7 @@ def _mixed(known: float, measured: float) -> float:
 
 @dataclass(slots=True)
 class JobCost:
-    """The seconds that a job of Spark takes beyond its slowest task."""
+    """The seconds that a job of Spark takes beyond its tasks."""
 
     seconds: float = 0.05
     """Before the first job: that of a small job on two cores."""

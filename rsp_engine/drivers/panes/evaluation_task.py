@@ -1,4 +1,4 @@
-"""The task of an executor: a run of windows of one query, or of one bucket of its keys."""
+"""The task of an executor: a run of windows of one query, or some buckets of its keys."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class EvaluationTask(NamedTuple):
 
     step: int
     """The number of the query."""
-    is_bucket: bool
-    """Whether it returns the parts of a bucket, not whole answers."""
+    has_buckets: bool
+    """Whether it returns the parts of its buckets, not whole answers."""
     windows: list[tuple[int, tuple[int, ...], list[list[tuple[int, int]]]]]
     """The instant of each window, what each scan has closed, and the panes of each scan."""
     tables: list[PaneTables]
@@ -46,9 +46,15 @@ class TaskResult(NamedTuple):
     """The seconds of the task by the clock."""
 
 
-def bucket_tasks(number: int, windows: Sequence[DueWindow], buckets: int) -> list[EvaluationTask]:
-    """Return a task for each bucket, over all windows."""
-    return [_task(number, windows, bucket) for bucket in range(buckets)]
+def bucket_tasks(
+    number: int, windows: Sequence[DueWindow], buckets: int, count: int
+) -> list[EvaluationTask]:
+    """Return at most `count` tasks over all windows, each with some of the buckets."""
+    count = min(count, buckets)
+    return [
+        _task(number, windows, slice(first, None, count), has_buckets=True)
+        for first in range(count)
+    ]
 
 
 def window_tasks(number: int, windows: Sequence[DueWindow], count: int) -> list[EvaluationTask]:
@@ -56,10 +62,13 @@ def window_tasks(number: int, windows: Sequence[DueWindow], count: int) -> list[
     count = min(count, len(windows))
     edges = [len(windows) * place // count for place in range(count + 1)]
     runs = [windows[edges[n] : edges[n + 1]] for n in range(count)]
-    return [_task(number, run, None) for run in runs]
+    return [_task(number, run, slice(None), has_buckets=False) for run in runs]
 
 
-def _task(number: int, windows: Sequence[DueWindow], bucket: int | None) -> EvaluationTask:
+def _task(
+    number: int, windows: Sequence[DueWindow], chosen: slice, *, has_buckets: bool
+) -> EvaluationTask:
+    """Return a task that reads the chosen tables of each stored pane."""
     tables: list[PaneTables] = [{} for _ in windows[0].panes]
     for window in windows:
         for into, panes in zip(tables, window.panes, strict=True):
@@ -67,14 +76,14 @@ def _task(number: int, windows: Sequence[DueWindow], bucket: int | None) -> Eval
                 into[pane.first, pane.last] = [
                     (stored.file, table)
                     for stored in parts.stored
-                    for table in (stored.tables if bucket is None else [stored.tables[bucket]])
+                    for table in stored.tables[chosen]
                     if table.size
                 ]
     due = [
         (w.instant, w.closed, [[(p.first, p.last) for p in panes] for panes in w.panes])
         for w in windows
     ]
-    return EvaluationTask(number, bucket is not None, due, tables)
+    return EvaluationTask(number, has_buckets, due, tables)
 
 
 def run_task(plans: Mapping[int, PhysicalPlan], folder: str, task: EvaluationTask) -> TaskResult:
@@ -91,7 +100,7 @@ def run_task(plans: Mapping[int, PhysicalPlan], folder: str, task: EvaluationTas
             start = process_time()
             run.move(closed, [[Pane(*pane) for pane in panes] for panes in edges], load)
             answer: Any
-            if task.is_bucket:
+            if task.has_buckets:
                 answer = run.part(instant)
             else:
                 answer = write_whole(plan.operator.query, run.answer(instant))

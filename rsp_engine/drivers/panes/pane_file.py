@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import secrets
 import zlib
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Self
 
+from rsp_engine.drivers.panes.pane_store import refusal
 from rsp_engine.drivers.panes.pane_table import (
     bucketed,
     byte_estimate,
@@ -59,6 +60,7 @@ class PaneWriter:
 
     def __init__(self, files: PaneFiles) -> None:
         self._files = files
+        self._folder = Path(files.folder)
         # Attempts of a task run at the same time, and a task of an earlier run may still do.
         self._name = f"{secrets.token_hex(12)}{SUFFIX}"
         self._stream: BufferedWriter | None = None
@@ -72,14 +74,23 @@ class PaneWriter:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._stream is None:
+        stream = self._stream
+        if stream is None:
             return
-        with self._stream as stream:
-            if kind is None and self._files.is_durable:
+        is_whole = False
+        try:
+            if kind is None:
                 stream.flush()
-                os.fsync(stream.fileno())
-        if kind is not None:
-            (Path(self._files.folder) / self._name).unlink(missing_ok=True)
+                if self._files.is_durable:
+                    os.fsync(stream.fileno())
+                is_whole = True
+        except OSError as failure:
+            raise refusal(self._folder, failure) from None
+        finally:
+            with suppress(OSError):
+                stream.close()
+            if not is_whole:
+                (self._folder / self._name).unlink(missing_ok=True)
 
     def store_split(self, reduced: ReducedSplit) -> ReducedSplit:
         """Return a split whose panes are in the file, unless they are small."""
@@ -119,11 +130,14 @@ class PaneWriter:
     def _write(self, content: PutContent | None) -> TablePlace:
         if content is None or not content_rows(content):
             return TablePlace(0, 0, 0, 0)
-        if self._stream is None:
-            self._stream = (Path(self._files.folder) / self._name).open("xb")
         data = encode_pane(content)
-        start = self._stream.tell()
-        self._stream.write(data)
+        try:
+            if self._stream is None:
+                self._stream = (self._folder / self._name).open("xb")
+            start = self._stream.tell()
+            self._stream.write(data)
+        except OSError as error:
+            raise refusal(self._folder, error) from None
         return TablePlace(start, len(data), zlib.crc32(data), content_rows(content))
 
 
@@ -160,6 +174,5 @@ class PaneReader:
 def _damage(path: Path, why: str) -> DriverError:
     return DriverError(
         f"the pane file {path} cannot be read: {why}",
-        "all executors and the driver must see it under this path; resume from the checkpoint,"
-        " or start without one",
+        "all executors and the driver must see it under this path",
     )

@@ -5,14 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rsp_engine.drivers.splits.segments import Segment
-
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from rsp_engine.drivers.splits.split_reducer import ReducedSplit
-
-__all__ = ["SUFFIX", "StoredPane", "TablePlace", "manifests"]
+__all__ = ["SUFFIX", "StoredPane", "TablePlace"]
 
 SUFFIX = ".panes"
 """The end of the names of pane files."""
@@ -27,12 +23,9 @@ class TablePlace(NamedTuple):
     rows: int
 
 
-@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class StoredPane:
-    """The manifest of a content that is in a file: the place of the table of each bucket.
-
-    The file is kept as long as this object is in use: so each is equal to itself only.
-    """
+    """The manifest of a content that is in a file: the place of the table of each bucket."""
 
     file: str
     tables: tuple[TablePlace, ...]
@@ -51,10 +44,3 @@ class StoredPane:
         """Return a manifest from plain data."""
         file, *tables = state
         return cls(file, tuple(TablePlace(*table) for table in tables))
-
-
-def manifests(reduced: ReducedSplit) -> Iterator[StoredPane]:
-    """Yield the manifests of the contents of a split that are in files."""
-    for item in reduced.items:
-        if isinstance(item, Segment):
-            yield from (each.content for each in item.stored)

@@ -22,7 +22,6 @@ from rsp_engine.drivers.checkpoint.commits import BatchPlan
 from rsp_engine.drivers.panes.evaluation import Evaluation, EvaluationOptions
 from rsp_engine.drivers.panes.pane_file import SMALL_BYTES
 from rsp_engine.drivers.panes.pane_store import PaneStore
-from rsp_engine.drivers.panes.stored_pane import manifests
 from rsp_engine.drivers.spark.executor import Work
 from rsp_engine.drivers.spark.session import check_java, lost_java, start_context
 from rsp_engine.drivers.spark.split_job import MOST_SPLITS, evaluate_windows, read_splits
@@ -52,12 +51,16 @@ _ITEMS = 20_000
 _MOST_GROWTH = 4
 """How many times as many splits a later micro-batch reads where executors evaluate windows: each
 micro-batch loads its first window whole, so larger ones load less."""
+_LEAST_BUCKETS = 16
+"""A checkpoint keeps its buckets, and the executors of a cluster join it later than the driver: so
+there are more of them than cores at the start, and a task has several."""
 _LONGEST = 300
 """The most characters of Spark's message that an error quotes."""
 _VAGUE = re.compile(r"Exception thrown in awaitResult:?|Job aborted\.?|Boxed Exception|")
 """Messages that name no cause."""
 _UNKNOWN = "it reports no cause"
-_PYTHON_ERROR = re.compile(r"(?:rsp_engine\.errors\.)?(\w+(?:Error|Exception)\b.*)")
+_ENGINE_ERROR = re.compile(r"^rsp_engine\.errors\.\w+: (.*)(?:\n *hint: (.*))?", re.MULTILINE)
+_PYTHON_ERROR = re.compile(r"(\w+(?:Error|Exception)\b.*)")
 
 
 class SparkOptions(NamedTuple):
@@ -74,7 +77,7 @@ class SparkOptions(NamedTuple):
     where: Where = "auto"
     """Who evaluates windows that executors can evaluate."""
     buckets: int | None = None
-    """How many buckets the keys of groups are divided into; as many as cores if it is None."""
+    """How many buckets the keys of groups are divided into; some for each core if it is None."""
     small_bytes: int = SMALL_BYTES
     """The panes of a split with fewer bytes are sent to the driver, and not stored."""
 
@@ -94,6 +97,8 @@ class SparkDriver(SplitDriver):
         self._options = options or SparkOptions()
         self._files: PaneFiles | None = None
         """How executors store what they read; None if the driver receives it."""
+        self._cores = 1
+        """How many tasks run at once; executors of a cluster come and go."""
         self._sent: tuple[int, str] | None = None
         """What was sent to executors, and the number of sources that it knows."""
 
@@ -109,8 +114,8 @@ class SparkDriver(SplitDriver):
 
     def _set_up(self, context: SparkContext, store: PaneStore) -> None:
         """Set up the evaluation of windows."""
-        run, cores = self._run, context.defaultParallelism
-        run.buckets = run.buckets or self._options.buckets or cores
+        run, cores = self._run, self._count_cores(context)
+        run.buckets = run.buckets or self._options.buckets or max(_LEAST_BUCKETS, cores)
         # Executors on other computers cannot see a temporary folder of this one.
         can_share = store.is_durable or str(context.master).startswith("local")
         where = self._options.where
@@ -120,8 +125,17 @@ class SparkDriver(SplitDriver):
             run.steps,
             store,
             lambda tasks: evaluate_windows(context, self._work(), tasks),
-            EvaluationOptions(cores, run.buckets, where, run.is_paced, self._options.small_bytes),
+            EvaluationOptions(
+                lambda: self._cores,
+                run.buckets,
+                where,
+                run.is_paced,
+                self._options.small_bytes,
+            ),
         )
+        store.sweep(
+            run.pane_files()
+        )  # what a run that broke off has left there may have filled the disk
         self._files = evaluation.files if where != "driver" and evaluation.plans else None
 
     def _work(self) -> str:
@@ -136,28 +150,31 @@ class SparkDriver(SplitDriver):
     def _batches(self, context: SparkContext, store: PaneStore) -> Iterator[Answer]:
         """Run micro-batches, and yield their answers; commit each when its answers are taken."""
         self._set_up(context, store)
-        most = self._options.splits * context.defaultParallelism
         growth = 1
         if self._commits.broken is None:
-            reduced = self._read(context, self._plan(most, waits=False))
+            reduced = self._read(context, self._plan(context, waits=False))
         else:
             reduced = self._read_again(context, self._commits.broken)
         while True:
             for source, split, _ in reduced:
                 self._commits.planned[source] = split
-            store.keep(pane for _, _, split in reduced for pane in manifests(split))
             for answer in self._run.merge(reduced, _ITEMS):
                 self._commits.note()
                 yield answer
-            reduced = []  # files that nothing else needs can go
-            store.sync()
+            needed = self._run.pane_files()
+            store.sync(needed)
             self._commits.commit()
-            store.sweep()
+            store.sweep(needed)
             if self._run.is_done or self._is_stopping:
                 return
             self._wait_for_outputs()
             growth = min(_MOST_GROWTH, 2 * growth) if self._run.shares_all else 1
-            reduced = self._read(context, self._plan(growth * most))
+            reduced = self._read(context, self._plan(context, growth))
+
+    def _count_cores(self, context: SparkContext) -> int:
+        """Return how many tasks run at once from now on."""
+        self._cores = context.defaultParallelism
+        return self._cores
 
     def _read(self, context: SparkContext, plan: BatchPlan) -> list[Read]:
         """Read the splits of a plan; those that cannot be read now are left to a later one."""
@@ -189,8 +206,9 @@ class SparkDriver(SplitDriver):
     def _read_splits(self, context: SparkContext, plan: BatchPlan) -> list[Read]:
         return read_splits(context, self._work(), plan.splits, self._run.bytes_in)
 
-    def _plan(self, most: int, *, waits: bool = True) -> BatchPlan:
+    def _plan(self, context: SparkContext, growth: int = 1, *, waits: bool = True) -> BatchPlan:
         """Plan the next micro-batch; with `waits`, wait for live sources if they are empty."""
+        most = growth * self._options.splits * self._count_cores(context)
         splits = self._run.wait_for_splits(
             self._commits.planned,
             self._options.split_bytes,
@@ -217,6 +235,10 @@ class SparkDriver(SplitDriver):
         if (how := lost_java()) is not None:
             hint = f"{kept}; a killed process was often out of memory"
             return DriverError(f"Spark stopped: its Java process {how}", hint)
+        if found := _ENGINE_ERROR.findall(trace):
+            message, hint = found[-1]
+            hint = f"{hint}; {kept}" if hint else kept
+            return DriverError(f"an executor failed: {message}", hint)
         if (
             missing := re.search(r"ModuleNotFoundError: No module named '(\w+)", trace)
         ) is not None:

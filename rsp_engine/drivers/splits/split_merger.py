@@ -93,6 +93,8 @@ class _Part:
         self.reached = since
         """The latest time in the source before the head."""
         self.items = iter(items)
+        self.files: frozenset[str] = frozenset()
+        """The pane files of its segments."""
         self._head: Waiting | None = None
         self._lines: int | None = None
 
@@ -275,6 +277,11 @@ class SplitMerger:
         splits = [part.split for part in progress.parts if part.split is not None]
         return splits[0].start if splits else None
 
+    def pane_files(self) -> set[str]:
+        """Return the pane files of the splits that wait to be merged."""
+        parts = (part for progress in self._sources.values() for part in progress.parts)
+        return {file for part in parts for file in part.files}
+
     def items(
         self, at_most: float = inf, is_enough: Callable[[], bool] = lambda: False
     ) -> Iterator[tuple[str, Item | Silence | None, ElementSource | None]]:
@@ -363,7 +370,10 @@ class SplitMerger:
                 high = item.high if isinstance(item, Segment) else item.timestamp
                 progress.high = max(progress.high, high)
         how: How = "here" if reduced is None else "reduced"
-        progress.parts.append(_Part(split, items, how, before))
+        part = _Part(split, items, how, before)
+        segments = (item for item in items if isinstance(item, Segment))
+        part.files = frozenset(s.content.file for each in segments for s in each.stored)
+        progress.parts.append(part)
         progress.has_ended = split.end is None
 
     def _elements(self, progress: _Progress, split: Split) -> list[Item]:

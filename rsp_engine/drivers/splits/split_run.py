@@ -177,6 +177,13 @@ class SplitRun:
         """Whether executors evaluated the windows that were due last, of all queries."""
         return self.evaluation is not None and self.evaluation.shares_all
 
+    def pane_files(self) -> set[str]:
+        """Return the pane files that are needed: those of splits that wait, and of open panes."""
+        if self.evaluation is None or self.is_done:
+            return set()
+        panes = (pane for step in self.evaluation.steps.values() for pane in step.stored())
+        return {*self._merger.pane_files(), *(pane.file for pane in panes)}
+
     @property
     def is_paced(self) -> bool:
         """Whether elements wait for their time, and so must answers."""
