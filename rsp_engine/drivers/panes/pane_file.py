@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Self
 
-from rsp_engine.drivers.panes.pane_store import refusal
+from rsp_engine.drivers.panes.pane_store import folder_error
 from rsp_engine.drivers.panes.pane_table import (
     bucketed,
     byte_estimate,
@@ -85,7 +85,7 @@ class PaneWriter:
                     os.fsync(stream.fileno())
                 is_whole = True
         except OSError as failure:
-            raise refusal(self._folder, failure) from None
+            raise folder_error(self._folder, failure) from None
         finally:
             with suppress(OSError):
                 stream.close()
@@ -137,7 +137,7 @@ class PaneWriter:
             start = self._stream.tell()
             self._stream.write(data)
         except OSError as error:
-            raise refusal(self._folder, error) from None
+            raise folder_error(self._folder, error) from None
         return TablePlace(start, len(data), zlib.crc32(data), content_rows(content))
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.drivers.panes.stored_pane import StoredPane
 
-__all__ = ["PaneStore", "refusal"]
+__all__ = ["PaneStore", "folder_error"]
 
 
 class PaneStore:
@@ -42,7 +42,7 @@ class PaneStore:
         try:
             self._folder.mkdir(exist_ok=True)
         except OSError as error:
-            raise refusal(self._folder, error) from None
+            raise folder_error(self._folder, error) from None
         return self._folder
 
     def check(self, panes: Iterable[StoredPane]) -> None:
@@ -69,7 +69,7 @@ class PaneStore:
             finally:
                 os.close(descriptor)
         except OSError as error:
-            raise refusal(self.folder, error) from None
+            raise folder_error(self.folder, error) from None
 
     def sweep(self, needed: Collection[str]) -> None:
         """Remove all files but those that are needed. No task may be writing."""
@@ -80,7 +80,7 @@ class PaneStore:
                 if path.name not in needed:
                     path.unlink(missing_ok=True)
         except OSError as error:
-            raise refusal(self._folder, error) from None
+            raise folder_error(self._folder, error) from None
 
     def close(self) -> None:
         """Remove a temporary folder. Idempotent."""
@@ -88,7 +88,7 @@ class PaneStore:
             self._temporary.cleanup()
 
 
-def refusal(folder: Path, error: OSError) -> DriverError:
+def folder_error(folder: Path, error: OSError) -> DriverError:
     """Return the error of a folder in which pane files cannot be kept."""
     return DriverError(
         f"pane files cannot be kept in {folder}: {error.strerror or error}",

@@ -51,9 +51,9 @@ _ITEMS = 20_000
 _MOST_GROWTH = 4
 """How many times as many splits a later micro-batch reads where executors evaluate windows: each
 micro-batch loads its first window whole, so larger ones load less."""
-_LEAST_BUCKETS = 16
-"""A checkpoint keeps its buckets, and the executors of a cluster join it later than the driver: so
-there are more of them than cores at the start, and a task has several."""
+_CLUSTER_BUCKETS = 16
+"""The fewest buckets on a cluster, whose executors register after the run has begun, while its
+checkpoint keeps their number. With fewer cores, a task has several buckets."""
 _LONGEST = 300
 """The most characters of Spark's message that an error quotes."""
 _VAGUE = re.compile(r"Exception thrown in awaitResult:?|Job aborted\.?|Boxed Exception|")
@@ -77,7 +77,8 @@ class SparkOptions(NamedTuple):
     where: Where = "auto"
     """Who evaluates windows that executors can evaluate."""
     buckets: int | None = None
-    """How many buckets the keys of groups are divided into; some for each core if it is None."""
+    """How many buckets the keys of groups are divided into: if it is None, as many as cores, and at
+    least 16 on a cluster."""
     small_bytes: int = SMALL_BYTES
     """The panes of a split with fewer bytes are sent to the driver, and not stored."""
 
@@ -115,7 +116,8 @@ class SparkDriver(SplitDriver):
     def _set_up(self, context: SparkContext, store: PaneStore) -> None:
         """Set up the evaluation of windows."""
         run, cores = self._run, self._count_cores(context)
-        run.buckets = run.buckets or self._options.buckets or max(_LEAST_BUCKETS, cores)
+        least = 1 if str(context.master).partition("[")[0] == "local" else _CLUSTER_BUCKETS
+        run.buckets = run.buckets or self._options.buckets or max(least, cores)
         # Executors on other computers cannot see a temporary folder of this one.
         can_share = store.is_durable or str(context.master).startswith("local")
         where = self._options.where

@@ -68,9 +68,9 @@ def _shared(physical: PhysicalPlan) -> WorkOnSpark:
     if isinstance(physical.operator, GroupTopkConfig):
         k = physical.operator.k
         return WorkOnSpark(
-            "store each solution once per pane, and rank the groups of large windows, a task for"
-            " each bucket of keys",
-            f"merges the {k} best groups of each bucket, whose number bounds it, not that of keys;"
+            "store each solution once per pane, and rank the groups of large windows, each"
+            " task those of some buckets of keys",
+            f"merges the {k} best groups of each task, whose number bounds it, not that of keys;"
             " ranks small windows itself",
         )
     return WorkOnSpark(
