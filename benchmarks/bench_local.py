@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import resource
 import subprocess
 import sys
 import tempfile
 import time
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
@@ -28,6 +29,8 @@ from benchmarks.size import sized
 from rsp_engine import Engine
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rsp_engine.options import OperatorName
 
 TRIPLES = sized(short=50_000, full=200_000)
@@ -79,12 +82,19 @@ def parse_seconds(path: Path) -> float:
     return time.process_time() - begin
 
 
-def run(query: str, stream: Path) -> RunTime:
-    """Return the time of `rsp run` from one file to another."""
+def run(query: str, stream: Path, source: str | None = None) -> RunTime:
+    """Return the time of `rsp run` from one file, or another source, to another file."""
     text, answers = stream.with_suffix(".rspql"), stream.with_name("answers.jsonl")
     text.write_text(query)
     command = [sys.executable, "-m", "rsp_engine.cli", "run", str(text)]
-    command += ["--runner", "local", "--stream", f"{STREAM}={stream}", "--output", str(answers)]
+    command += [
+        "--runner",
+        "local",
+        "--stream",
+        f"{STREAM}={source or stream}",
+        "--output",
+        str(answers),
+    ]
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run(command, check=True)  # noqa: S603 - it is our own program
     wall, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -138,13 +148,45 @@ def write_json_lines(path: Path, source: Path) -> None:
             file.write(json.dumps(element) + "\n")
 
 
+def write_plain_json(path: Path, source: Path, in_element: int) -> str:
+    """Write a stream of N-Quads as plain JSON, and its template; return the source with options."""
+    quad = re.compile(r'<http://example.org/(u[0-9]+)> \S+ "([0-9]+)".*/g/([0-9]+)> \.')
+    with source.open() as quads, path.open("w") as file:
+        while lines := list(islice(quads, in_element)):
+            parts = [match.groups() for match in map(quad.match, lines) if match is not None]
+            fields = [(f"s{n}", s) for n, (s, _, _) in enumerate(parts)]
+            fields += [(f"v{n}", int(v)) for n, (_, v, _) in enumerate(parts)]
+            file.write(json.dumps({"at": int(parts[0][2]), **dict(fields)}) + "\n")
+    template = path.with_suffix(".ttl")
+    subject, verb = "<http://example.org/{s%d}>", "<http://example.org/p>"
+    value = '"{v%d}"^^xsd:integer'
+    triples = (f"{subject % n} {verb} {value % n} .\n" for n in range(in_element))
+    template.write_text("".join(triples))
+    return f"{path}?template={template}&time=at"
+
+
 def by_format(folder: Path) -> None:
-    """Print the cost of a triple in JSON lines, beside that in N-Quads."""
-    print("\ntop 10, one triple an element   microseconds of CPU a triple   times N-Quads")
-    streams = {"N-Quads": folder / "1.nq", "JSON lines": folder / "1.jsonl"}
-    write_stream(streams["N-Quads"], 10 * TRIPLES, 1)
-    write_json_lines(streams["JSON lines"], streams["N-Quads"])
-    turns = [[run(QUERIES["top 10"], path).cpu for path in streams.values()] for _ in range(RUNS)]
+    """Print the cost of a triple in JSON, beside that in N-Quads, for one and three an element."""
+    print("\ntop 10                          microseconds of CPU a triple   times N-Quads")
+    nquads, lines = folder / "1.nq", folder / "1.jsonl"
+    write_stream(nquads, 10 * TRIPLES, 1)
+    write_json_lines(lines, nquads)
+    plain = write_plain_json(folder / "1.json", nquads, 1)
+    _print_formats(nquads, {"JSON lines": str(lines), "JSON with a template": plain})
+    nquads = folder / "3.nq"
+    write_stream(nquads, 10 * TRIPLES // 3 * 3, 3)
+    plain = write_plain_json(folder / "3.json", nquads, 3)
+    _print_formats(nquads, {"JSON with three triples": plain})
+
+
+def _print_formats(nquads: Path, others: Mapping[str, str]) -> None:
+    streams = {"N-Quads": str(nquads), **others}
+    query = QUERIES["top 10"]
+    turns = [[run(query, nquads, each).cpu for each in streams.values()] for _ in range(RUNS)]
+    empty = nquads.with_name("empty.nq")
+    empty.write_text("")
+    start = median(run(query, empty).cpu for _ in range(RUNS))  # what a run takes by itself
+    turns = [[cpu - start for cpu in turn] for turn in turns]
     for name, times in zip(streams, zip(*turns, strict=True), strict=True):
         each = median(times) / (10 * TRIPLES) * 1e6
         ratio = median(cpu / turn[0] for cpu, turn in zip(times, turns, strict=True))

@@ -31,6 +31,7 @@ from tests.thoroughness import examples
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rsp_engine.io.sources.columns.quad_lines import InColumns
     from rsp_engine.io.sources.times import TimeUnit
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -187,7 +188,7 @@ def _compare(data: bytes, unit: TimeUnit) -> bool:
     return columns_are_elements(source, list(source))
 
 
-def columns_are_elements(source: JsonLinesSource, items: Sequence[Element | DeadLetter]) -> bool:
+def columns_are_elements(source: InColumns, items: Sequence[Element | DeadLetter]) -> bool:
     """Check that columns are equal to elements; return whether there are columns."""
     known, parsed = ElementNames("s"), ElementNames("s")
     if any(isinstance(t.object, ox.Triple) for i in items for t in getattr(i, "triples", ())):

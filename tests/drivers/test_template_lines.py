@@ -14,6 +14,9 @@ from hypothesis import strategies as st
 from rsp_engine.io.canonical_literals import canonical_triples
 from rsp_engine.io.sources.files.jsonl import JsonLinesSource
 from rsp_engine.io.sources.files.message_template import MessageTemplate
+from rsp_engine.io.sources.live.kafka.reader import PartitionPart
+from rsp_engine.io.sources.live.payloads import Payloads
+from rsp_engine.io.sources.live.records import Message, SpoolRecord
 from rsp_engine.io.sources.times import TIME_UNITS
 from rsp_engine.model.streams import Element
 from tests.drivers.test_json_columns import columns_are_elements
@@ -102,6 +105,7 @@ objects = st.fixed_dictionaries(
     optional={"in": inner | values, "tags": st.lists(rooms, max_size=2), "more": values},
 )
 LINE = b'{"room": "lab", "value": 24.5, "at": 7}'
+JSONL = b'{"timestamp": 7, "graph": "<http://example.org/a> <http://example.org/p> 1 ."}'
 NEARLY = (
     *(b"", b"  ", b"{}", b"{", b"}", b"[]", b"null", b"{}{}", b"\xff", LINE + b" ", b" " + LINE),
     LINE + LINE,
@@ -199,6 +203,34 @@ def test_lines_as_programs_write_them_are_not_read_one_by_one(template, body, en
     with patch.object(JsonLinesSource, "_read", lambda *_: pytest.fail("a line is read by itself")):
         assert canonical(source) == canonical(items)
         assert columns_are_elements(source, items) or "a b" in str(body)
+
+
+@examples(600)
+@given(
+    st.lists(lines | st.just(b"[" + LINE + b"]"), min_size=1, max_size=6),
+    st.sampled_from((0, 30)),
+    st.sampled_from((*TEMPLATES, None)),
+    st.sampled_from((100, 10**19)),
+    st.sampled_from(("payload", "arrival")),
+)
+def test_messages_are_read_together_as_each_by_itself(found, many, template, ahead, time):
+    made = None if template is None else MessageTemplate(PREFIX + template, "t.ttl", "at")
+    name, plain = ("json", LINE) if made else ("jsonl", JSONL)
+    payloads = Payloads("mqtt://broker/topic", name, time, ahead, template=made)
+    records = [
+        SpoolRecord(number, 7, Message(payload))
+        for number, payload in enumerate([plain] * many + found, start=3)
+    ]
+    part = PartitionPart(payloads, records)
+    columns_are_elements(part, [*part])
+
+
+@pytest.mark.parametrize(("name", "line"), [("json", LINE), ("jsonl", JSONL)])
+def test_messages_as_programs_write_them_are_read_together(name, line):
+    made = MessageTemplate(PREFIX + TEMPLATES[0], "t.ttl", "at") if name == "json" else None
+    records = [SpoolRecord(number, 7, Message(line)) for number in range(40)]
+    part = PartitionPart(Payloads("kafka://broker/topic", name, template=made), records)
+    assert columns_are_elements(part, [*part])
 
 
 class _Input:

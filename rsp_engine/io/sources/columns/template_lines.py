@@ -194,7 +194,8 @@ class _Rows:
     def __init__(
         self, data: bytes, template: MessageTemplate, forms: Sequence[WrittenTriple]
     ) -> None:
-        data.decode()  # which Arrow does not check
+        if not data.isascii():
+            data.decode()  # which Arrow does not check
         try:
             first = json.loads(data[: data.find(b"\n") if b"\n" in data else None])
         except (ValueError, RecursionError):

@@ -17,6 +17,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rsp_engine.io.sources.columns.jsonl_reader import read_json_lines
+from rsp_engine.io.sources.columns.template_lines import read_templated_lines
 from rsp_engine.io.sources.files.csv_table import Records
 from rsp_engine.io.sources.files.graph_times import GraphTimeRule, time_of
 from rsp_engine.io.sources.files.json_element import (
@@ -36,10 +38,11 @@ from rsp_engine.model.quantities import format_duration, quantity
 from rsp_engine.model.streams import DeadLetter, Element
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pyoxigraph import RdfFormat, Triple
 
+    from rsp_engine.io.sources.columns.quad_lines import ReadQuads, Rename
     from rsp_engine.io.sources.files.message_template import MessageTemplate
     from rsp_engine.io.sources.live.records import SpoolRecord
     from rsp_engine.io.sources.times import TimeUnit
@@ -47,6 +50,12 @@ if TYPE_CHECKING:
 __all__ = ["Payloads"]
 
 _QUADS = ("nquads", "trig")
+_IN_LINES = ("jsonl", "json")
+"""The formats whose messages are lines of a file."""
+
+
+class _SeveralItemsError(Exception):
+    """A message has no element, or several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +101,36 @@ class Payloads:
                 yield self._letter(record, reason)
             else:
                 yield item._replace(source=self.source, position=record.number)
+
+    def read_columns(self, records: Sequence[SpoolRecord], rename: Rename) -> ReadQuads | None:
+        """Read messages of one object of JSON each as columns; None if that takes more."""
+        if self.time != "payload" or self.format not in _IN_LINES or not records:
+            return None
+        lines = [record.message.payload for record in records]
+        text = b"\n".join(lines)
+        if any(each.fault for each in records) or text.count(b"\n") >= len(lines):
+            return None
+        if not all(map(bytes.strip, lines)):
+            return None
+
+        def parse(number: int, _line: bytes) -> Element | DeadLetter:
+            items = [*self.elements(records[number - 1])]
+            if len(items) != 1:
+                raise _SeveralItemsError
+            return items[0]
+
+        try:
+            if self.template is None:
+                read = read_json_lines(text, self.unit, parse, rename)
+            else:
+                read = read_templated_lines(text, self.template, self.unit, parse, rename)
+        except _SeveralItemsError:
+            return None
+        if read is None or not len(read.lines):
+            return None
+        first = min(record.arrival for record in records)
+        is_early = int(read.lines.times.max()) - first > self.ahead
+        return None if is_early else read
 
     def _items(self, record: SpoolRecord) -> Iterable[Element | DeadLetter]:
         try:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
+    from rsp_engine.io.sources.columns.quad_lines import ReadQuads, Rename
     from rsp_engine.io.sources.live.deduplicator import DuplicateRule
     from rsp_engine.io.sources.live.payloads import Payloads
     from rsp_engine.io.sources.live.receiver import Link
@@ -53,6 +54,9 @@ class MessageFormat(Protocol):
     def elements(self, record: SpoolRecord) -> Iterable[Element | DeadLetter]:
         """Yield the elements and dead letters of a message."""
 
+    def read_columns(self, records: Sequence[SpoolRecord], rename: Rename) -> ReadQuads | None:
+        """Read messages as columns; None if they must be read as elements."""
+
 
 @dataclass(frozen=True, slots=True)
 class SpoolPart:
@@ -69,6 +73,10 @@ class SpoolPart:
     def name(self) -> str:
         """Return the address of the source."""
         return self.payloads.source
+
+    def read_columns(self, rename: Rename) -> ReadQuads | None:
+        """Read the messages as columns; None if they must be read as elements."""
+        return self.payloads.read_columns([*read_split(self.folder, self.split)], rename)
 
     def __iter__(self) -> Iterator[Element | DeadLetter]:
         """Read the elements of the messages."""

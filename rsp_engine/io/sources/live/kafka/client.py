@@ -176,8 +176,8 @@ class TopicClient:
         arrival = int(time.time() * 1000) if kind == _NO_TIME else stamp
         value, key, offset = message.value(), message.key(), message.offset()
         assert offset is not None, "a message of a broker has an offset"  # noqa: S101
-        pairs = message.headers() or []
-        headers = tuple((name, _bytes(text)) for name, text in dict(pairs).items())
+        pairs = dict(message.headers() or ())  # of repeated ones, the last
+        headers = tuple((name, _bytes(text)) for name, text in pairs.items()) if pairs else ()
         content = Message(
             _bytes(value) or b"", self.address.topic, key=_bytes(key), headers=headers
         )

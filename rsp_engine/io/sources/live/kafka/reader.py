@@ -16,6 +16,7 @@ from rsp_engine.io.sources.live.kafka.client import TopicClient
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from rsp_engine.io.sources.columns.quad_lines import ReadQuads, Rename
     from rsp_engine.io.sources.live.kafka.client import TopicAddress
     from rsp_engine.io.sources.live.payloads import Payloads
     from rsp_engine.io.sources.live.records import SpoolRecord
@@ -48,6 +49,10 @@ class PartitionPart:
     def name(self) -> str:
         """Return the address of the topic, with the partition."""
         return self.payloads.source
+
+    def read_columns(self, rename: Rename) -> ReadQuads | None:
+        """Read the messages as columns; None if they must be read as elements."""
+        return self.payloads.read_columns(self.records, rename)
 
     def __iter__(self) -> Iterator[Element | DeadLetter]:
         """Read the elements of the messages."""

@@ -18,9 +18,10 @@ from rsp_engine.io.sources.live.schemes import PUSH, SCHEMES, payloads_of
 from rsp_engine.io.sources.spec import Spec, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from rsp_engine.io.sources.columns.quad_lines import ReadQuads, Rename
     from rsp_engine.io.sources.live.records import SpoolRecord
     from rsp_engine.io.sources.live.schemes import Scheme
     from rsp_engine.io.sources.live.spooled import MessageFormat
@@ -121,6 +122,12 @@ class PushPayloads:
         topic = record.message.topic
         payloads = self.usual if not topic else _in_format(self.source, topic, self.usual.ahead)
         return payloads.elements(record)
+
+    def read_columns(self, records: Sequence[SpoolRecord], rename: Rename) -> ReadQuads | None:
+        """Read messages of the usual format as columns; None if they must be read as elements."""
+        if any(record.message.topic for record in records):
+            return None
+        return self.usual.read_columns(records, rename)
 
 
 @lru_cache(maxsize=256)
