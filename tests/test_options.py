@@ -90,6 +90,8 @@ def test_durations_are_texts_or_milliseconds():
         ({"n": "ten"}, "n='ten': it must be a whole number"),
         ({"speed": "fast"}, "speed='fast': it must be a number"),
         ({"speed": float("nan")}, "speed=nan: it must be a number"),
+        ({"policy": 3}, "policy=3: it must be a text"),
+        ({"checkpoint": 3}, "checkpoint=3: it must be a text"),
         ({"oracle": "no"}, "oracle='no': it must be true or false"),
         ({"budget": -1}, "the budget must not be negative"),
         ({"n": -1}, "n must not be negative"),

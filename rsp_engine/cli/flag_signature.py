@@ -6,6 +6,7 @@ of the engine are completed here.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from functools import wraps
 from inspect import Parameter, Signature, signature
@@ -134,11 +135,22 @@ def _options(kind: type[_Made], values: dict[str, Any], own: dict[str, Parameter
         try:
             given[known.name] = known.default if value is None else known.check(value)
         except ValueError as reason:
-            raise BindingError(f"{known.flag} {value}: {reason}") from None
+            raise BindingError(f"{_given(known, value, values)}: {reason}") from None
     try:
         return kind(**given)
     except ValueError as reason:
         raise BindingError(f"these options are invalid: {reason}") from None
+
+
+def _given(known: Option, value: Any, values: Mapping[str, Any]) -> str:  # noqa: ANN401 - as above
+    """Return a value as the user has written it: as a flag, a variable or a key of the file."""
+    context: typer.Context | None = values.get("context")
+    source = None if context is None else context.get_parameter_source(known.name)
+    if context is None or source is None or source.name != "DEFAULT_MAP":
+        return f"{known.flag} {value}"
+    if os.environ.get(known.variable):
+        return f"{known.variable}={value}"
+    return f"{context.params['config']}: {known.key} = {value!r}"
 
 
 def _policies(incomplete: str) -> list[str]:

@@ -19,7 +19,10 @@ from functools import wraps
 from inspect import Parameter, signature
 from math import isnan
 from numbers import Integral, Real
+from os import PathLike
+from pathlib import Path
 from textwrap import fill
+from types import UnionType
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -296,7 +299,13 @@ def _of_type(value: Any, kinds: tuple[object, ...]) -> Any:  # noqa: ANN401 - of
         if isinstance(value, bool) or not isinstance(value, Real) or isnan(value):
             raise ValueError("it must be a number")
         return float(value)
+    elif _is_of_text(*kinds) and not isinstance(value, (str, PathLike)):
+        raise ValueError("it must be a text")
     return value
+
+
+def _is_of_text(kind: object, *parts: object) -> bool:
+    return kind is str or (isinstance(kind, UnionType) and set(parts) <= {str, Path, type(None)})
 
 
 def _alternatives(kind: object) -> tuple[object, ...]:

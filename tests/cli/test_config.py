@@ -43,6 +43,15 @@ def test_a_flag_wins_over_a_variable_and_that_over_the_file(configured, monkeypa
     assert rsp("run").stdout.startswith("open,")
 
 
+def test_a_wrong_value_is_shown_as_it_was_written(configured, monkeypatch):
+    reason = "it is not of the form PT9M, 9m or 540000"
+    (configured / "rsp.toml").write_text(TOML.replace('"2s"', '"soon"'))
+    assert f"error: rsp.toml: max-delay = 'soon': {reason}" in rsp("run").stderr
+    monkeypatch.setenv("RSP_MAX_DELAY", "late")
+    assert f"error: RSP_MAX_DELAY=late: {reason}" in rsp("run").stderr
+    assert f"error: --max-delay never: {reason}" in rsp("run", "--max-delay", "never").stderr
+
+
 def test_variables_need_no_file(here, monkeypatch):
     monkeypatch.setenv("RSP_STREAM", ":readings=readings.jsonl")
     assert rsp("run", "hot.rspql").exit_code == 0
@@ -81,7 +90,7 @@ def test_every_flag_can_be_set_in_the_file(configured):
 
 WRONG = {
     '[run]\nn = "x"': "n = 'x'",
-    '[run]\nbudget = "x"': "--budget x: it is neither a number nor a duration such as 80ms",
+    '[run]\nbudget = "x"': "budget = 'x': it is neither a number nor a duration such as 80ms",
     '[run]\npolcy = "AT-TSM"': "error: rsp.toml: there is no polcy in [run]\n"
     "  = hint: did you mean policy?",
     '[run]\nrunner = "sprk"': "runner = 'sprk'",
