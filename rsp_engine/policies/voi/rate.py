@@ -14,6 +14,12 @@ alike the keys are:
 
 The weight of a family f is proportional to exp(start + sum over u of log sum_p f(p) l_u(p)).
 
+Rates may themselves change: a key is busy for a while, and then hardly changes. So with a memory of
+m below 1, what a refresh has shown counts m^s after s evaluations: l_u(p)^(m^s) stands for l_u(p),
+and a key that was not refreshed for long is again as the crowd is. Of m = 1, 0.95 and 0.85, each
+with its own crowd, the one is used that has best predicted what each refresh found; 1 starts with
++2.
+
 (Refresh by the value of information: docs/explanation/voi.md, "What it learns".)
 """
 
@@ -33,6 +39,9 @@ __all__ = ["ChangeRates", "RateOutlook"]
 _POINTS: Floats = 1 / (1 + np.exp(-np.linspace(-5, 5, 25)))
 _LOG_UNCHANGED: Floats = np.log1p(-_POINTS)
 _SPREADS = (12.0, 4.0, 1.6)
+MEMORIES = (1.0, 0.95, 0.85)
+_MEMORIES: Floats = np.array(MEMORIES)
+_MEMORY_START: Floats = np.array([2.0, 0.0, 0.0])
 _LEAST = 1e-300
 """A likelihood above 0, so that its logarithm is finite."""
 
@@ -77,18 +86,34 @@ class ChangeRates:
     """
 
     def __init__(self) -> None:
-        self._logs: Floats = np.zeros((0, len(_POINTS)))
-        self._evidence: Floats = np.zeros(len(_FAMILIES))
-        self._crowd: Floats | None = None  # cached until a refresh
+        # One table for each memory: a row for each key, as of its last refresh.
+        self._logs: Floats = np.zeros((len(MEMORIES), 0, len(_POINTS)))
+        self._evidence: Floats = np.zeros((len(MEMORIES), len(_FAMILIES)))
+        self._predicted: Floats = _MEMORY_START.copy()  # the log-likelihood of each memory
+        self._crowds: Floats | None = None  # cached until a refresh
+
+    @property
+    def memory(self) -> float:
+        """The memory that has predicted best."""
+        return MEMORIES[self._best]
+
+    @property
+    def _best(self) -> int:
+        return int(np.argmax(self._predicted))
 
     @property
     def crowd(self) -> Floats:
         """The distribution of the rates of all keys over the points."""
-        if self._crowd is None:
+        crowd: Floats = self._all_crowds()[self._best]
+        return crowd
+
+    def _all_crowds(self) -> Floats:
+        """Return the crowd of each memory."""
+        if self._crowds is None:
             logs = _START + self._evidence
-            weights = np.exp(logs - logs.max())
-            self._crowd = weights @ _FAMILIES / weights.sum()
-        return self._crowd
+            weights = np.exp(logs - logs.max(axis=1, keepdims=True))
+            self._crowds = weights @ _FAMILIES / weights.sum(axis=1, keepdims=True)
+        return self._crowds
 
     def quantile(self, share: float) -> float:
         """Return the rate that a share of all keys does not exceed."""
@@ -109,24 +134,33 @@ class ChangeRates:
         unchanged = _unchanged(np.maximum(ages, 1))
         equal = unchanged + (1 - unchanged) * coincidence[:, None]
         likelihood = np.where(changed[:, None], 1 - unchanged, equal)
-        before = self._logs[keys]
+        kept = _MEMORIES[:, None] ** np.maximum(ages, 1)
+        before = self._logs[:, keys] * kept[:, :, None]
+        prior = _normalised(self._all_crowds()[:, None, :] * np.exp(before))
+        found = np.log(np.maximum((prior * likelihood).sum(axis=2), _LEAST))
+        self._predicted += found.sum(axis=1)
+        self._predicted -= self._predicted.max()
         after = before + np.log(np.maximum(likelihood, _LEAST))
-        after -= after.max(axis=1, keepdims=True)  # only differences matter
-        self._logs[keys] = after
-        self._evidence += (_evidence(after) - _evidence(before)).sum(axis=0)
-        self._evidence -= self._evidence.max()
-        self._crowd = None
+        after -= after.max(axis=2, keepdims=True)  # only differences matter
+        self._logs[:, keys] = after
+        self._evidence += (_evidence(after) - _evidence(before)).sum(axis=1)
+        self._evidence -= self._evidence.max(axis=1, keepdims=True)
+        self._crowds = None
 
-    def posterior(self, keys: Integers) -> Floats:
-        """Return the distribution of the rate of each key over the points."""
+    def posterior(self, keys: Integers, ages: Integers) -> Floats:
+        """Return the distribution of the rate of each key over the points.
+
+        Each was refreshed so many evaluations ago.
+        """
         self._grow(keys)
-        weights = self.crowd * np.exp(self._logs[keys])
-        posterior: Floats = weights / np.maximum(weights.sum(axis=1, keepdims=True), _LEAST)
-        return posterior
+        logs = self._logs[self._best, keys]
+        if self.memory < 1:
+            logs = logs * (self.memory ** np.maximum(ages, 0))[:, None]
+        return _normalised(self.crowd * np.exp(logs))
 
     def expect(self, keys: Integers, ages: Integers) -> RateOutlook:
         """Return what is expected of keys with values of some ages."""
-        posterior = self.posterior(keys)
+        posterior = self.posterior(keys, ages)
         mean = posterior @ _POINTS
         q = (posterior * _unchanged(ages)).sum(axis=1)
         changes = np.maximum(ages * mean / np.maximum(1 - q, 1e-12), 1)
@@ -134,30 +168,40 @@ class ChangeRates:
 
     def forget(self, keys: Integers) -> None:
         """Forget what keys have shown; the crowd remembers."""
-        self._logs[keys[keys < len(self._logs)]] = 0
+        self._logs[:, keys[keys < self._logs.shape[1]]] = 0
 
     def _grow(self, keys: Integers) -> None:
-        if (more := int(keys.max(initial=-1)) + 1 - len(self._logs)) > 0:
-            self._logs = np.pad(self._logs, ((0, max(more, len(self._logs))), (0, 0)))
+        size = self._logs.shape[1]
+        if (more := int(keys.max(initial=-1)) + 1 - size) > 0:
+            self._logs = np.pad(self._logs, ((0, 0), (0, max(more, size)), (0, 0)))
 
     def state(self) -> dict[str, Any]:
         """Return the likelihoods of keys, and the evidence for the families, as plain data."""
-        keys = np.flatnonzero(self._logs.any(axis=1))
+        keys = np.flatnonzero(self._logs.any(axis=(0, 2)))
         return {
             "keys": keys.tolist(),
-            "logs": self._logs[keys].tolist(),
+            "logs": self._logs[:, keys].tolist(),
             "evidence": self._evidence.tolist(),
+            "predicted": self._predicted.tolist(),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore a saved state into new rates."""
-        if len(state["evidence"]) != len(_FAMILIES):
-            raise ValueError(f"there are {len(_FAMILIES)} families of rates")
+        evidence = np.array(state["evidence"])
+        if evidence.shape != self._evidence.shape:
+            raise ValueError(f"there are {len(MEMORIES)} memories of {len(_FAMILIES)} families")
         keys = np.array(state["keys"], dtype=np.int64)
         self._grow(keys)
         if len(keys):
-            self._logs[keys] = state["logs"]
-        self._evidence, self._crowd = np.array(state["evidence"]), None
+            self._logs[:, keys] = state["logs"]
+        self._evidence, self._crowds = evidence, None
+        self._predicted = np.array(state["predicted"])
+
+
+def _normalised(weights: Floats) -> Floats:
+    """Return weights whose last axis sums to 1."""
+    normalised: Floats = weights / np.maximum(weights.sum(axis=-1, keepdims=True), _LEAST)
+    return normalised
 
 
 def _unchanged(ages: Integers) -> Floats:
@@ -166,5 +210,5 @@ def _unchanged(ages: Integers) -> Floats:
 
 
 def _evidence(logs: Floats) -> Floats:
-    """Return log sum_p f(p) l_u(p): a row for each key, a column for each family."""
+    """Return log sum_p f(p) l_u(p) for each family, given rows of log l_u."""
     return np.log(np.maximum(np.exp(logs) @ _FAMILIES.T, _LEAST))
