@@ -84,16 +84,38 @@ def test_differences_are_to_the_row_before(tmp_path):
     assert [part.tolist() for part in dataset.changes] == [[1001, 2001], [0, 1], [8.5, -3.0]]
 
 
+def test_the_order_of_rows_and_repeated_rows_make_no_difference(tmp_path):
+    expected = read_own(tables(tmp_path))
+    shuffled = []
+    for text in (MENTIONS, HISTORY):
+        head, *rows = text.splitlines(keepends=True)
+        shuffled.append(head + "".join(rows[::-1]) + rows[0] * (text is HISTORY))
+    found = read_own(tables(tmp_path, *shuffled))
+    for name in ("names", "mention_times", "mention_users", "initial"):
+        assert np.array_equal(getattr(found, name), getattr(expected, name))
+    for one, other in zip(found.changes, expected.changes, strict=True):
+        assert np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("least", [-1e300, 1e-308, 1e299])
+def test_huge_values_are_ranked_as_they_are(tmp_path, least):
+    history = f"time,key,value\n500,ann,{least}\n500,bob,5\n2000,ann,1e300\n3000,bob,{least}\n"
+    workload = workload_of(read_own(tables(tmp_path, history=history)))
+    for policy in ("AT-VOI", "AT-VOI+signal", "WSJ-WBM"):
+        outcomes = list(run_policy(workload, RunSetting(policy, 2, 2, 5)))
+        assert [outcome.ndcg for outcome in outcomes] == [1.0] * len(outcomes)
+
+
 @pytest.mark.parametrize(
     ("mentions", "history", "message"),
     [
         ("when,key\n1,a\n", HISTORY, r"some mentions.txt has no column 'time'"),
         (MENTIONS, "time,key\n1,a\n", r"values.csv has no column 'value'"),
-        (MENTIONS + "2999,ann\n", HISTORY, r"row 5 of .*mentions.txt, column time: .* row above"),
-        (MENTIONS, HISTORY + "1,ann,3\n", r"row 6 of .*values.csv, column time: .* row above"),
+        (MENTIONS, HISTORY + "1,cid,\n2000,ann,3\n", r"row 7 of .*: the key has another value"),
         (MENTIONS + "4000,eve\n", HISTORY, r"no value of 'eve', which row 5 of .*mentions.txt"),
         (MENTIONS, HISTORY + "4000,ann,many\n", r"row 6 .*, column value: expected a number, not"),
         (MENTIONS, HISTORY + "4000,ann,nan\n", r"row 6 .*, column value: expected a number, not"),
+        (MENTIONS, HISTORY + "4000,ann,-1e301\n", r"row 6 .*, column value: -1e\+301 is beyond 1e"),
         (MENTIONS, HISTORY + "4000,ann\n", r"row 6 of .*values.csv: it has 2 cells, and .* 3"),
         (MENTIONS + "soon,ann\n", HISTORY, r"row 5 .*, column time: its time is not of the form"),
         (MENTIONS + "4000,\n", HISTORY, r"row 5 of .*, column key: there is no key"),

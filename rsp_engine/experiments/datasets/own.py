@@ -4,7 +4,7 @@
     history     a row for each time at which the value of a key was seen; `rsp record` writes one
 
 A table is a CSV file, or a Parquet file by its ending `.parquet`. Its columns have any names. Times
-are whole milliseconds or ISO 8601, and rise from row to row. Keys are any text; an IRI in angle
+are whole milliseconds or ISO 8601; rows may be in any order. Keys are any text; an IRI in angle
 brackets is the same key without them. A row of the history that repeats the value is no change. A
 row without a value is left out: the key keeps its value. Before its first row, it has the value of
 that row.
@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import csv
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from rsp_engine.model.arrays import Floats, Integers
 
 __all__ = ["OwnTables", "read_own", "stretch_of"]
+
+_LARGEST = 1e300
+"""Values are normalised, so that the difference of two of them must be finite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +60,11 @@ def read_own(tables: OwnTables) -> Dataset:
     not before the first value.
     """
     mentions, history = Path(tables.mentions), Path(tables.history)
-    mention_times, mention_keys, _ = _read(mentions, tables.mention_columns)
-    times, keys, values = _read(history, tables.history_columns)
+    mention_rows, mention_times, mention_keys, _ = _read(mentions, tables.mention_columns)
+    rows, times, keys, values = _read(history, tables.history_columns)
     names = sorted(set(keys))
     numbers = {name: number for number, name in enumerate(names)}
-    for row, key in enumerate(mention_keys, 1):
+    for row, key in sorted(zip(mention_rows, mention_keys, strict=True)):
         if key not in numbers:
             raise SourceError(
                 f"{history} has no value of {key!r}, which row {row} of {mentions} mentions",
@@ -70,7 +74,7 @@ def read_own(tables: OwnTables) -> Dataset:
     users = np.array([numbers[key] for key in keys], dtype=np.int64)
     since_start = np.array(times) - start
     initial, changes = _changes(
-        history, since_start, users, np.array(values), has_differences=tables.has_differences
+        history, rows, since_start, users, np.array(values), tables.has_differences
     )
     since = np.array(mention_times) - start
     is_inside = since > 0
@@ -115,16 +119,23 @@ def stretch_of(dataset: Dataset, number: int, windows: int) -> Dataset:
     )
 
 
-def _changes(
-    path: Path, times: Integers, users: Integers, values: Floats, *, has_differences: bool
+def _changes(  # noqa: PLR0913, PLR0917 - the columns of a table
+    path: Path,
+    rows: Sequence[int],
+    times: Integers,
+    users: Integers,
+    values: Floats,
+    has_differences: bool,
 ) -> tuple[Floats, EventTable]:
     """Return the values at the start, and the later rows in which the value of a key changes."""
     order = np.lexsort((times, users))
     of_user, at, value = users[order], times[order], values[order]
     follows = np.r_[False, of_user[1:] == of_user[:-1]]
-    if (twice := np.flatnonzero(follows & (np.r_[1, np.diff(at)] == 0))).size:
-        row = int(order[twice[0]]) + 1
+    again = follows & (np.r_[1, np.diff(at)] == 0)
+    if (twice := np.flatnonzero(again & (value != np.r_[np.nan, value[:-1]]))).size:
+        row = rows[order[twice[0]]]
         raise SourceError(f"row {row} of {path}: the key has another value of the same time")
+    of_user, at, value, follows = (each[~again] for each in (of_user, at, value, follows))
     if has_differences:
         value = np.where(follows, np.r_[0.0, np.diff(value)], 0.0)
     first = np.flatnonzero(~follows)
@@ -139,31 +150,35 @@ def _changes(
     return initial, EventTable(*columns)
 
 
-def _read(path: Path, columns: Sequence[str]) -> tuple[list[int], list[str], list[float]]:
+class _Columns(NamedTuple):
+    """The number of each row of a table, from 1, and its cells; in the order of the times."""
+
+    rows: list[int]
+    times: list[int]
+    keys: list[str]
+    values: list[float]
+
+
+def _read(path: Path, columns: Sequence[str]) -> _Columns:
     """Read the times, the keys and, where a third column is named, the values of a table."""
-    times: list[int] = []
-    keys: list[str] = []
-    values: list[float] = []
+    found: list[tuple[int, int, str, float]] = []
     for row, cells in enumerate(_rows(path, columns), 1):
         try:
             time = from_text(str(cells[0]).strip(), "ms")
         except ValueError as error:
             raise _wrong(path, row, columns[0], f"its time {error}") from None
-        if times and time < times[-1]:
-            raise _wrong(
-                path, row, columns[0], "the time is before that of the row above", "sort it"
-            )
         if not cells[1]:
             raise _wrong(path, row, columns[1], "there is no key")
+        value = 0.0
         if len(columns) > 2:
             if cells[2] is None or not str(cells[2]).strip():
                 continue
-            values.append(_value(path, row, columns[2], cells[2]))
-        times.append(time)
-        keys.append(_key(str(cells[1])))
-    if not times:
+            value = _value(path, row, columns[2], cells[2])
+        found.append((row, time, _key(str(cells[1])), value))
+    if not found:
         raise SourceError(f"{path} has no rows")
-    return times, keys, values
+    found.sort(key=itemgetter(1))
+    return _Columns(*map(list, zip(*found, strict=True)))
 
 
 def _key(text: str) -> str:
@@ -179,11 +194,13 @@ def _value(path: Path, row: int, column: str, cell: object) -> float:
         value = float("nan")
     if not np.isfinite(value):
         raise _wrong(path, row, column, f"expected a number, not {str(cell)!r}")
+    if abs(value) > _LARGEST:
+        raise _wrong(path, row, column, f"{value} is beyond {_LARGEST}, the largest number here")
     return value
 
 
-def _wrong(path: Path, row: int, column: str, problem: str, hint: str | None = None) -> SourceError:
-    return SourceError(f"row {row} of {path}, column {column}: {problem}", hint)
+def _wrong(path: Path, row: int, column: str, problem: str) -> SourceError:
+    return SourceError(f"row {row} of {path}, column {column}: {problem}")
 
 
 def _rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[object, ...]]:

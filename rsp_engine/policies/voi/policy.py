@@ -57,7 +57,7 @@ class Voi:
     proposer: Proposer
     otherwise: RankedPolicy
     """The policy that elects where there is no outlook."""
-    wp: float = 1.0
+    wp: float = 0.5
     answer: AnswerOrder = "expected"
     valuation: Valuation = refresh_value
     is_bounded: bool = True
