@@ -14,6 +14,7 @@ import hashlib
 import json
 import os
 import platform
+import shlex
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,12 +23,13 @@ import numpy as np
 
 from rsp_engine import __version__
 from rsp_engine.errors import SourceError, StateError
+from rsp_engine.experiments.bundled_suites import known_suites
 from rsp_engine.experiments.datasets.traces import FOLLOWERS_FILE, MENTIONS_FILE
 from rsp_engine.experiments.suite import ParameterGrid, PolicyComparison
 from rsp_engine.experiments.tasks import RESULT_COLUMNS, tasks_of, work
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from rsp_engine.experiments.process_pool import TaskRunner
     from rsp_engine.experiments.suite import Suite
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Results",
+    "command_of",
     "folder_name",
     "is_result_folder",
     "manifest_of",
@@ -82,6 +85,35 @@ def manifest_of(suite: Suite) -> dict[str, Any]:
         },
     }
     return dict(json.loads(json.dumps(manifest)))
+
+
+def command_of(manifest: Mapping[str, Any]) -> str:
+    """Return the command that gives the results of a manifest, with the names of its files.
+
+    >>> data = {"source": "generated", "seed": 5, "traces": None}
+    >>> command_of({"suite": "forgetting", "quick": True, "data": data})
+    'rsp experiment run forgetting --quick --seed 5'
+    """
+    data = manifest["data"]
+    name = manifest["suite"]
+    is_bundled = name in {path.stem for path in known_suites()}
+    words = ["rsp experiment run", shlex.quote(name if is_bundled else f"{name}.toml")]
+    words += ["--quick"] if manifest["quick"] else []
+    files = list(data["traces"] or ())
+    own = data.get("own")
+    match data["source"]:
+        case "recorded":
+            words.append("--data FOLDER")
+        case "replay":
+            words.append(f"--replay {shlex.quote(files[0])}")
+        case "own":
+            range_, step = own["range"], own["step"]
+            words += [f"--mentions {shlex.quote(files[0])}", f"--history {shlex.quote(files[-1])}"]
+            for name in ("mention_columns", "history_columns"):
+                words.append(f"--{name.replace('_', '-')} {shlex.quote(','.join(own[name]))}")
+            words.append(f"--range {range_}ms --step {step}ms")
+            words += ["--differences"] if own["has_differences"] else []
+    return " ".join([*words, f"--seed {data['seed']}"])
 
 
 def _digests(folder: Path) -> dict[str, str]:

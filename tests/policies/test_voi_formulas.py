@@ -14,7 +14,7 @@ from rsp_engine.model.candidates import Outlook
 from rsp_engine.policies.voi.changed_value import MODELS, ChangedValue, Predicted
 from rsp_engine.policies.voi.rank_change import rank_change
 from rsp_engine.policies.voi.rank_distribution import rank_distribution
-from rsp_engine.policies.voi.rate import ChangeRates
+from rsp_engine.policies.voi.rate import MEMORIES, ChangeRates
 from rsp_engine.policies.voi.refresh_value import (
     horizon,
     ideal,
@@ -87,7 +87,9 @@ def test_the_posterior_of_each_key_is_as_it_is_written():
     rates = observed(histories)
     for key in histories:
         expected = posterior_by_hand(histories, key)
-        assert rates.posterior(numbers([key]))[0] == pytest.approx(expected, rel=1e-9, abs=1e-15)
+        assert rates.posterior(numbers([key]), numbers([1]))[0] == pytest.approx(
+            expected, rel=1e-9, abs=1e-15
+        )
         assert mean_of(rates, numbers([key])) == pytest.approx(expected @ POINTS)
         q = expected @ (1 - POINTS) ** 5
         assert rates.expect(numbers([key]), numbers([5])).unchanged == pytest.approx(q)
@@ -151,8 +153,42 @@ def test_the_rates_go_on_from_their_state():
     for each in (first, again):
         each.observe(numbers([5]), numbers([2]), np.array([False]), floats(0))
     assert again.state() == first.state()
-    with pytest.raises(ValueError, match="100 families"):
-        ChangeRates().restore({"keys": [], "logs": [], "evidence": [0.0]})
+    with pytest.raises(ValueError, match="3 memories of 100 families"):
+        ChangeRates().restore({"keys": [], "logs": [], "evidence": [0.0], "predicted": [0.0]})
+
+
+def test_where_rates_change_old_refreshes_count_less():
+    """Half of the keys are busy for 20 evaluations, and then the others."""
+    chance, rates, keys = np.random.default_rng(2), ChangeRates(), np.arange(40)
+    ones, never = np.ones_like(keys), np.zeros(len(keys))
+    assert rates.memory == 1, "before anything is seen"
+    for turn in range(120):
+        is_busy = (keys % 2 == 0) == (turn // 20 % 2 == 0)
+        changed = chance.random(len(keys)) < np.where(is_busy, 0.9, 0.05)
+        rates.observe(keys, ones, changed, never)
+    assert rates.memory < 1
+    means = mean_of(rates, keys)
+    assert means[is_busy].min() > means[~is_busy].max()
+    # A key that was not refreshed for long is as the crowd is.
+    assert rates.posterior(keys[:1], ones[:1] * 500)[0] == pytest.approx(rates.crowd)
+
+
+def test_where_rates_stay_every_refresh_counts_alike():
+    chance, rates, keys = np.random.default_rng(3), ChangeRates(), np.arange(40)
+    for _ in range(60):
+        changed = chance.random(40) < np.where(keys % 2, 0.7, 0.05)
+        rates.observe(keys, np.ones_like(keys), changed, np.zeros(40))
+    assert rates.memory == 1
+
+
+def test_a_memory_weighs_what_a_refresh_has_shown_by_its_age():
+    rates = observed({0: [(1, True, 0.0), (3, False, 0.2)]})
+    for place, memory in enumerate(MEMORIES):
+        first = np.array([likelihood(p, [(1, True, 0.0)]) for p in POINTS])
+        second = np.array([likelihood(p, [(3, False, 0.2)]) for p in POINTS])
+        expected = memory**3 * np.log(first) + np.log(second)
+        found = rates.state()["logs"][place][0]
+        assert np.subtract(found, found[0]) == pytest.approx(expected - expected[0])
 
 
 # A changed value.

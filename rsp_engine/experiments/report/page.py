@@ -30,6 +30,7 @@ from rsp_engine.experiments.report.tables import (
     table_6,
     verdicts_table,
 )
+from rsp_engine.experiments.results import command_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -274,16 +275,18 @@ def _how(content: PageContent) -> str:
                 str(data["datasets"]),
                 escape(data["counting"]),
                 escape(", ".join(f"{name} {version}" for name, version in versions.items())),
+                f"<code>{escape(command_of(manifest))}</code>",
             )
         )
-    heads = ("results", "data", "seed", "datasets", "mn counts", "versions")
+    heads = ("results", "data", "seed", "datasets", "mn counts", "versions", "command")
     return (
-        "<h2 id='how'>How it was measured</h2><p>A window is 100 s long and slides by 60 s; 150 "
-        "are evaluated. The score of a user is 0.7 norm(mn) + 0.3 norm(dfc): mn from the stream of "
-        "mentions, dfc, the change of the number of followers, from the remote side. The replica "
-        "starts with all values. Before a window is ranked, the policy elects at most B users "
-        "whose dfc is fetched.</p><p><b>nDCG@k</b> tells whether the right users stand at the "
-        "right places: the relevance of a user is by the oracle's rank, down to 2k. "
+        "<h2 id='how'>How it was measured</h2><p>If the command says nothing else, a window is "
+        "100 s long and slides by 60 s, and 150 are evaluated. The score of a user is 0.7 norm(mn) "
+        "+ 0.3 norm(dfc): mn from the stream of mentions, dfc, the change of the number of "
+        "followers, from the remote side. In own data, these are keys and their values. The "
+        "replica starts with all values. Before a window is ranked, the policy elects at most B "
+        "users whose dfc is fetched.</p><p><b>nDCG@k</b> tells whether the right users stand at "
+        "the right places: the relevance of a user is by the oracle's rank, down to 2k. "
         "<b>precision@k</b> measures which part of the k right users is in the answer. Both are "
         "summed over the windows. <b>mn</b>, where it counts <i>slides</i>, is 1 or 2: in how many "
         "parts of the window (the slide, and the rest) a user is mentioned, as in the program of "

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Learner"]
 
-VERSION = 2
+VERSION = 3
 _REMEMBERED = 12
 """How many of the last values of a key are kept. (docs/explanation/voi.md, "What it learns".)"""
 _FIRST = 0.25
@@ -241,8 +241,8 @@ class Learner:
 
         The probability that a value is redrawn, that it moves by steps and that it returns to a
         mean; how many changes say so; the share of false alarms of the signal, None before the
-        first; and the rates of change per evaluation that a tenth, half and nine tenths of the keys
-        do not exceed.
+        first; how long the rate of a key is remembered; and the rates of change per evaluation that
+        a tenth, half and nine tenths of the keys do not exceed.
         """
         weights = self.changed_value.weights.tolist()
         models = (name.replace(" ", "_") for name in MODELS)
@@ -250,6 +250,7 @@ class Learner:
             "models": {m: round(weight, 3) for m, weight in zip(models, weights, strict=True)},
             "changes": self.changed_value.seen,
             "false_alarms": round(self.false_alarms, 3) if self._alarms[1] else None,
+            "memory": self.rates.memory,
             "rates": [round(self.rates.quantile(share), 3) for share in (0.1, 0.5, 0.9)],
         }
 

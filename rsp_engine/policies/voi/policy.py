@@ -47,7 +47,7 @@ Valuation = Callable[[Outlook, int, float], Floats]
 class Voi:
     """A policy that elects by the value of a refresh in the outlook of the candidates.
 
-    `wp` weighs precision against nDCG: 2 balances them, 1 favours nDCG, 4 precision. `answer`
+    `wp` weighs precision against nDCG: 0.5 suits both, 4 favours precision. `answer`
     selects the order of an answer.
     """
 

@@ -18,7 +18,7 @@ Rates may themselves change: a key is busy for a while, and then hardly changes.
 m below 1, what a refresh has shown counts m^s after s evaluations: l_u(p)^(m^s) stands for l_u(p),
 and a key that was not refreshed for long is again as the crowd is. Of m = 1, 0.95 and 0.85, each
 with its own crowd, the one is used that has best predicted what each refresh found; 1 starts with
-+2.
++8.
 
 (Refresh by the value of information: docs/explanation/voi.md, "What it learns".)
 """
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.arrays import Booleans, Floats, Integers
 
-__all__ = ["ChangeRates", "RateOutlook"]
+__all__ = ["MEMORIES", "ChangeRates", "RateOutlook"]
 
 _POINTS: Floats = 1 / (1 + np.exp(-np.linspace(-5, 5, 25)))
 _LOG_UNCHANGED: Floats = np.log1p(-_POINTS)
 _SPREADS = (12.0, 4.0, 1.6)
 MEMORIES = (1.0, 0.95, 0.85)
 _MEMORIES: Floats = np.array(MEMORIES)
-_MEMORY_START: Floats = np.array([2.0, 0.0, 0.0])
+_MEMORY_START: Floats = np.array([8.0, 0.0, 0.0])
 _LEAST = 1e-300
 """A likelihood above 0, so that its logarithm is finite."""
 
