@@ -99,7 +99,7 @@ def command_of(manifest: Mapping[str, Any]) -> str:
     is_bundled = name in {path.stem for path in known_suites()}
     words = ["rsp experiment run", shlex.quote(name if is_bundled else f"{name}.toml")]
     words += ["--quick"] if manifest["quick"] else []
-    files = list(data["traces"] or ())
+    files = list(data.get("traces") or ())
     own = data.get("own")
     match data["source"]:
         case "recorded":
