@@ -103,6 +103,7 @@ dist: $(STAMP) ## build the wheel and the source archive into dist/
 pictures: $(STAMP) ## draw the pictures of the documents
 	$(BIN)/python scripts/pictures.py
 	$(BIN)/python scripts/architecture.py
+	$(BIN)/python scripts/screenshots.py
 
 format: $(STAMP) ## format the code and mend what can be mended by machine
 	$(BIN)/ruff format

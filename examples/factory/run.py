@@ -1,6 +1,7 @@
 """A factory at work: sensors, a broker, an ERP, and the products that are at risk right now.
 
     python examples/factory/run.py [--seconds 60] [--policy AT-TSM] [--budget 5] [--runner local]
+    python examples/factory/run.py --web    # in a browser, for ten minutes
 
 Starts a real mosquitto and a real SPARQL server on free ports of this computer, lets machines shake
 and instruments be maintained, ranks the products for a minute, and stops what it started.
@@ -17,7 +18,7 @@ import sysconfig
 import tempfile
 import threading
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,7 @@ from erp import evolving, install
 from picture import draw
 from plant import FACTORY, history
 
-from rsp_engine import Engine
+from rsp_engine import Client, Engine
 from rsp_engine.model.answers import Solutions
 
 if TYPE_CHECKING:
@@ -34,32 +35,44 @@ if TYPE_CHECKING:
     from rsp_engine.model.answers import Answer
 
 HERE = Path(__file__).parent
+TURTLE = {"format": "turtle"}
+TOLD = {"oracle": True, "elected": True}
+"""What answers tell of themselves: how right they are, and which machines were asked for."""
 
 
 def main() -> None:
     """Run the factory for a while, and print the ranking of each window."""
     flags = argparse.ArgumentParser(description="Rank the products of a factory that are at risk.")
-    flags.add_argument("--seconds", type=float, default=60, help="how long it runs")
+    flags.add_argument("--seconds", type=float, help="how long it runs: 60, or 600 with --web")
     flags.add_argument("--policy", default="AT-TSM", help="what elects the machines to ask for")
     flags.add_argument("--budget", type=int, default=5, help="how many a window may ask for")
     flags.add_argument("--runner", choices=["local", "spark"], default="local")
     flags.add_argument("--picture", type=Path, help="an SVG file to draw the run into")
+    flags.add_argument("--web", action="store_true", help="show the console of `rsp serve`")
     given, _ = flags.parse_known_args()
+    given.seconds = given.seconds or (600 if given.web else 60)
+    if given.web and (given.picture is not None or given.runner != "local"):
+        flags.error("--web excludes --picture and --runner spark")
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         port = stack.enter_context(broker(folder))
         url = stack.enter_context(sparql_server())
         install(url)
+        source = f"mqtt://127.0.0.1:{port}/factory/+/vibration"
+        if given.web:
+            stack.enter_context(evolving(url, history(given.seconds)))
+            stack.enter_context(running(sensors(port, given.seconds)))
+            show(given, folder, source, url)
+            return
         engine = Engine(
             runner=given.runner, policy=given.policy, budget=given.budget, max_delay=1000
         )
         engine.service(f"{FACTORY}erp", f"{url}/query")
         engine.register_file(str(HERE / "ranking.rspql"))
-        source = f"mqtt://127.0.0.1:{port}/factory/+/vibration?format=turtle"
+        source += "?format=turtle"
         engine.bind(f"{FACTORY}vibrations", source)
         stack.enter_context(evolving(url, history(given.seconds)))
-        sensors = [str(HERE / "sensors.py"), "127.0.0.1", str(port), str(given.seconds)]
-        stack.enter_context(running([sys.executable, *sensors]))
+        stack.enter_context(running(sensors(port, given.seconds)))
         print(f"{source}\n{given.policy}, at most {given.budget} of 24 machines asked for a window")
         answers = ranked(engine, given.seconds)
     elements = engine.counts.elements
@@ -67,6 +80,32 @@ def main() -> None:
     if given.picture is not None:
         draw(answers, given.picture)
         print(f"{given.picture} is drawn")
+
+
+def sensors(port: int, seconds: float) -> list[str]:
+    """Return the command that lets all sensors publish for a while."""
+    return [sys.executable, str(HERE / "sensors.py"), "127.0.0.1", str(port), str(seconds)]
+
+
+def show(given: argparse.Namespace, folder: Path, source: str, url: str) -> None:
+    """Serve the console of a server that ranks by two policies, until the time is over."""
+    port = free_port()
+    broker = source.partition("/factory/")[0]
+    flags = ["--data", str(folder / "served"), "--port", str(port), "--allow", url]
+    command = [sys.executable, "-m", "rsp_engine.cli", "serve", *flags, "--allow", broker]
+    address = f"http://127.0.0.1:{port}"
+    with running(command), Client(address) as client:
+        wait_for(port, "the server")
+        client.declare("vibrations", f"{FACTORY}vibrations", source=source, options=TURTLE)
+        text = (HERE / "ranking.rspql").read_text(encoding="utf-8")
+        for policy in dict.fromkeys((given.policy, "WSJ-LRU")):
+            options = {"policy": policy, "budget": given.budget, "max_delay": 1000, **TOLD}
+            services = {f"{FACTORY}erp": f"{url}/query"}
+            name = "ProductsAtRisk" if policy == given.policy else f"ProductsAtRisk-{policy}"
+            client.submit(text, name=name, options=options, services=services)
+        print(f"open {address}/#/ranking/ProductsAtRisk", flush=True)
+        with suppress(KeyboardInterrupt):
+            time.sleep(given.seconds)
 
 
 def ranked(engine: Engine, seconds: float) -> list[Answer]:

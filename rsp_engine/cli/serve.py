@@ -15,7 +15,7 @@ from rsp_engine.errors import BindingError
 from rsp_engine.model.extras import install_command
 from rsp_engine.server.options import ServeOptions
 
-__all__ = []
+__all__ = ["check_installed"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,13 +37,17 @@ def serve_streams(flags: ServeFlags) -> None:
     """
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(message)s")
     with exit_on_error():
-        if find_spec("starlette") is None or find_spec("uvicorn") is None:
-            raise BindingError(
-                "rsp serve needs the extra serve", f"install it: {install_command('serve')}"
-            )
+        check_installed("rsp serve")
         from rsp_engine.server.web.listener import serve
 
         serve(flags.service, _announce)
+
+
+def check_installed(command: str) -> None:
+    """Raise `BindingError` if the packages of the extra `serve` are missing."""
+    if find_spec("starlette") is None or find_spec("uvicorn") is None:
+        hint = f"install it: {install_command('serve')}"
+        raise BindingError(f"{command} needs the extra serve", hint)
 
 
 def _announce(address: str) -> None:

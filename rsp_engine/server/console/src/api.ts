@@ -34,9 +34,10 @@ export interface Vocabulary {
 }
 export interface Term { type: "uri" | "literal" | "bnode" | "triple"; value: unknown; datatype?: string; "xml:lang"?: string }
 export interface Row { rank?: number | null; score?: number | string | null; age?: number; bindings: Record<string, Term> }
-export interface Fetched {
-  key: Record<string, Term>;
-  reason: string;
+export interface Elected {
+  service: string;
+  /** The terms of the key, by variable, as SPARQL writes them. */
+  key: Record<string, string>;
   value: number | null;
   outcome: string;
 }
@@ -46,13 +47,11 @@ export interface Stats {
   stale?: number;
   unanswered?: number;
   requests?: number;
-  changed?: number;
-  unchanged?: number;
   exact?: boolean;
   ndcg?: number;
   precision?: number;
   faults?: Record<string, number>;
-  fetched?: Fetched[];
+  elected?: Elected[];
 }
 export interface Answer {
   id: number;

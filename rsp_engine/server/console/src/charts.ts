@@ -88,17 +88,17 @@ export class Chart {
         },
         axes: [
           { ...axis, grid: { show: false }, size: 28, space: 90, incrs: [1, 2, 5, 10, 20, 50, 100], values: (_, at) => at.map((i) => (Number.isInteger(i) && this.times[i] !== undefined ? time(this.times[i]) : "")) },
-          { ...axis, size: 48, space: 28, incrs: whole ? [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 1e4, 1e5] : undefined!, values: (_, at) => at.map((v) => number(v)) },
+          { ...axis, size: 48, space: whole ? 15 : 28, incrs: whole ? [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 1e4, 1e5] : undefined!, values: (_, at) => at.map((v) => number(v)) },
         ],
         series: [
           { label: "window", value: (_, i) => time(this.times[i ?? this.times.length - 1]) },
-          ...this.series.map((s): uPlot.Series => ({
+          ...this.series.map((s, place): uPlot.Series => ({
             label: s.label,
             stroke: colourOf(s.colour),
             width: 2,
             dash: s.dash ?? [],
-            points: { show: this.times.length < 40, size: 5, fill: colourOf(s.colour) },
-            value: (_plot, v, _series, at) => number(at === null || at === undefined ? s.values.at(-1) : v),
+            points: { show: true, size: 4, fill: colourOf(s.colour) },
+            value: (_plot, v, _series, at) => number(at === null || at === undefined ? this.series[place]?.values.at(-1) : v),
             ...(s.bars ? { paths: uPlot.paths.bars!({ size: [0.7, 24] }), fill: `${colourOf(s.colour)}55`, points: { show: false } } : {}),
           })),
         ],

@@ -26,7 +26,7 @@ const main = h("main", { id: "main", tabindex: -1 });
 const links = Object.entries(VIEWS).map(([key, [title]]) => h("a", { href: `#/${key}` }, title));
 const connection = h("span", { class: "connection", role: "status" });
 const theme = h("select", { "aria-label": "Theme", change: () => setTheme(theme.value as Theme) },
-  ...(["auto", "light", "dark"] as const).map((each) => h("option", { value: each }, each)));
+  ...(["auto", "light", "dark"] as const).map((each) => h("option", { value: each }, each[0]!.toUpperCase() + each.slice(1))));
 
 let view: View | null = null;
 let shown = "";

@@ -10,7 +10,7 @@ export interface View {
 }
 
 const MARKS: Record<string, string> = {
-  running: "●", starting: "◌", paused: "❚❚", failed: "✕", finished: "■", backoff: "↻", deleted: "✕",
+  running: "●", starting: "◌", paused: "❚❚", failed: "✕", finished: "■", restarting: "↻", deleted: "✕",
 };
 
 /** Let an element be the badge of a state: a mark and a word. */

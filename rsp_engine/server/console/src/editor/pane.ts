@@ -2,7 +2,7 @@
 // constructed sheets, which a strict policy for content allows.
 import { autocompletion } from "@codemirror/autocomplete";
 import { linter, type Diagnostic as Mark } from "@codemirror/lint";
-import { EditorState, type Transaction } from "@codemirror/state";
+import { EditorState, StateEffect, type Transaction } from "@codemirror/state";
 import { EditorView } from "@codemirror/view";
 import { basicSetup } from "codemirror";
 import type { Diagnostic, Validation, Vocabulary } from "../api";
@@ -29,7 +29,7 @@ const theme = EditorView.theme({
   ".cm-diagnostic": { padding: "6px 10px", fontFamily: "system-ui, sans-serif", fontSize: "13px", borderLeftWidth: "3px" },
   ".cm-diagnostic-error": { borderLeftColor: "var(--bad)" },
   ".cm-diagnostic-warning": { borderLeftColor: "var(--warn)" },
-  ".cm-diagnosticAction": { backgroundColor: "var(--accent)", color: "var(--on-accent)", borderRadius: "4px", padding: "2px 8px", font: "inherit", cursor: "pointer", marginLeft: "8px" },
+  ".cm-diagnosticAction": { backgroundColor: "var(--accent)", color: "var(--on-accent)", borderRadius: "4px", padding: "2px 8px", font: "inherit", cursor: "pointer", margin: "6px 0 0 0" },
   ".hint": { color: "var(--muted)", marginTop: "2px" },
   ".cm-tooltip-autocomplete ul li[aria-selected]": { backgroundColor: "var(--accent) !important", color: "var(--on-accent) !important" },
   ".cm-tooltip-autocomplete > ul": { fontFamily: "var(--mono)", fontSize: "13px" },
@@ -50,6 +50,9 @@ function typeOver(event: InputEvent, view: EditorView): boolean {
   return true;
 }
 
+/** Check the text again: what it is checked with has changed. */
+const again = StateEffect.define<null>();
+
 export interface Pane {
   element: HTMLElement;
   text: () => string;
@@ -68,7 +71,7 @@ export function pane(start: string, vocabulary: Vocabulary, check: (text: string
     const text = view.state.doc.toString();
     const found = await check(text);
     return found === null || text !== view.state.doc.toString() ? [] : found.diagnostics.map((each) => marked(each, view.state));
-  }, { delay: 250 });
+  }, { delay: 250, needsRefresh: (update) => update.transactions.some((each) => each.effects.some((effect) => effect.is(again))) });
   const extensions = [
     basicSetup,
     rspql(vocabulary),
@@ -92,7 +95,7 @@ export function pane(start: string, vocabulary: Vocabulary, check: (text: string
       view.focus();
     },
     focus: () => view.focus(),
-    check: () => view.dispatch({ changes: { from: 0, to: 0, insert: "" } }),
+    check: () => view.dispatch({ effects: again.of(null) }),
   };
 }
 

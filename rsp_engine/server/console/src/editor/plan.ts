@@ -14,6 +14,7 @@ export function planPicture(): PlanPicture {
   const element = h("div", { class: "plan-panel" }, h("div", { class: "row" }, h("h2", {}, "Plan"), h("span", { class: "space" }), h("div", { class: "segmented" }, ...tabs)), note, graph);
   const observer = new ResizeObserver(() => { if (known !== null) arrows(graph, partOf(known, kind)); });
   observer.observe(graph);
+  graph.hidden = true;
   const draw = (): void => {
     for (const tab of tabs) tab.setAttribute("aria-pressed", String(tab.textContent!.toLowerCase() === kind));
     graph.hidden = known === null;
@@ -52,6 +53,15 @@ function layers(part: PlanPart): string[][] {
   };
   const rows: string[][] = [];
   for (const { name } of part.boxes) (rows[depth(name)] ??= []).push(name);
+  // Boxes stand above those that they flow to, so that few arrows cross.
+  for (let row = 1; row < rows.length; row++) {
+    const places = new Map(rows[row - 1]!.map((name, place) => [name, place]));
+    const mean = (name: string): number => {
+      const found = (below.get(name) ?? []).flatMap((each) => (places.has(each) ? [places.get(each)!] : []));
+      return found.length ? found.reduce((a, b) => a + b, 0) / found.length : 0;
+    };
+    rows[row]!.sort((a, b) => mean(a) - mean(b));
+  }
   return rows.reverse();
 }
 

@@ -3,7 +3,7 @@ import type { Answer, Query, Stats } from "../api";
 import { Chart } from "../charts";
 import { h, keyed, setAttr, setText } from "../dom";
 import { feedOf, type Feed } from "../feed";
-import { count, cut, iso, number, shown, time } from "../format";
+import { compact, count, cut, iso, number, time } from "../format";
 import { empty, isExact, link, queryChoice, type View } from "../parts";
 import { store } from "../store";
 
@@ -67,21 +67,21 @@ class Side {
   private readonly chart = new Chart("Keys per window", { height: 190 });
   private readonly rows = h("tbody");
   private readonly keys = h("tbody");
-  private readonly keysTitle = h("h3", {}, "Fetched keys");
+  private readonly keysTitle = h("h3", {}, "Elected keys");
   private readonly keysNote = h("p", { class: "small" });
   private readonly keysTable: HTMLElement;
   private readonly tip = h("p", { class: "small" });
   private picked: number | null = null;
 
   constructor(public query: Query, private readonly changed: () => void) {
-    const heads = ["Window", "Spent", "Changed", "Unchanged", "Unanswered", "Stale", "Cold", "nDCG", "Precision", ""];
-    const cells = heads.map((head) => h("th", { scope: "col" }, head || h("span", { class: "unseen" }, "Exactness")));
-    this.keysTable = h("table", { class: "figures keys" }, h("thead", {}, h("tr", {}, ...["Key", "Why", "Value", "Result"].map((head) => h("th", { scope: "col" }, head)))), this.keys);
+    const heads = ["Window", "Spent", "Changed", "Unchanged", "Unanswered", "Stale", "Cold", "nDCG", "Precision"];
+    const cells = heads.map((head) => h("th", { scope: "col" }, head));
+    this.keysTable = h("table", { class: "figures keys" }, h("thead", {}, h("tr", {}, ...["Key", "Value for the policy", "Its value had"].map((head) => h("th", { scope: "col" }, head)))), this.keys);
     this.element = h("div", { class: "side", "data-query": query.name },
       h("h2", {}, link(query.name, `#/ranking/${encodeURIComponent(query.name)}`, "name")), this.policy, this.summary, this.chart.element, this.tip,
       h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `Windows of ${query.name}` }, h("table", { class: "figures" }, h("thead", {}, h("tr", {}, ...cells)), this.rows)),
       this.keysTitle, this.keysNote,
-      h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `Fetched keys of ${query.name}` }, this.keysTable));
+      h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `Elected keys of ${query.name}` }, this.keysTable));
     this.feed = feedOf(query.name, query.created);
     this.stop = this.feed.listen(() => this.draw());
     this.draw();
@@ -122,8 +122,8 @@ class Side {
   private draw(): void {
     const answers = this.answers();
     const { options } = this.query;
-    const missing = [...(options["oracle"] ? [] : ["oracle"]), ...(options["trace"] ? [] : ["trace"])];
-    const told: Record<string, string> = { oracle: "oracle: nDCG and precision of each answer", trace: "trace: the keys that each window fetches, and why" };
+    const missing = [...(options["oracle"] ? [] : ["oracle"]), ...(options["elected"] ? [] : ["elected"])];
+    const told: Record<string, string> = { oracle: "oracle: nDCG and precision of each answer", elected: "elected: the keys that each window fetches, with their values for the policy" };
     setText(this.tip, missing.length ? `Not asked for: ${missing.map((each) => told[each]).join("; ")}. The editor has these options.` : "");
     const pick = (get: (stats: Stats) => number | null): (number | null)[] => answers.map((each) => get(each.stats));
     this.chart.show(answers.map((each) => each.window.close), [
@@ -134,6 +134,7 @@ class Side {
     ]);
     keyed(this.rows, answers.slice(-20).reverse(), (each) => String(each.id), (each) => this.row(each), () => undefined);
     this.drawKeys();
+    this.update(this.query);
     this.changed();
   }
 
@@ -143,10 +144,13 @@ class Side {
     const figures = [stats.budget_spent ?? 0, outcomes?.changed, outcomes?.unchanged, stats.unanswered ?? 0, stats.stale ?? 0, stats.cold_misses ?? 0];
     const pick = h("button", { class: "plain", title: iso(answer.window.close) ?? "", click: () => { this.picked = this.picked === answer.id ? null : answer.id; this.drawKeys(); } }, time(answer.window.close));
     return h("tr", { "data-id": answer.id },
-      h("th", { scope: "row" }, pick),
+      h("th", { scope: "row" }, pick, isExact(answer) ? h("span", { title: "exact" }, " =", h("span", { class: "unseen" }, " exact")) : null),
       ...figures.map((value) => h("td", {}, count(value))),
-      ...[stats.ndcg, stats.precision].map((value) => h("td", {}, value === undefined ? "–" : value.toFixed(3))),
-      h("td", {}, isExact(answer) ? "exact" : "approx."));
+      ...[stats.ndcg, stats.precision].map((value) => h("td", {}, value === undefined ? "–" : value.toFixed(3))));
+  }
+
+  private shown(term: string): string {
+    return term.startsWith("<") && term.endsWith(">") ? compact(term.slice(1, -1), this.query.prefixes) : term;
   }
 
   /** Show which keys a window fetched: the last one, or that which was chosen. */
@@ -154,20 +158,21 @@ class Side {
     const { answers } = this.feed;
     const answer = answers.find((each) => each.id === this.picked) ?? answers.at(-1);
     for (const row of this.rows.children) setAttr(row, "aria-current", Number((row as HTMLElement).dataset["id"]) === this.picked ? "true" : null);
-    const fetched = answer?.stats.fetched;
+    const fetched = answer?.stats.elected;
     const hasKeys = fetched !== undefined;
+    const others = (answer?.stats.budget_spent ?? 0) - (fetched?.length ?? 0);
     this.keysTitle.hidden = this.keysTable.hidden = !hasKeys;
-    setText(this.keysNote, !hasKeys ? "" : `${count(fetched.length)} keys for the window to ${time(answer!.window.close)}, in the order of the policy${this.picked === null ? " (the last window; choose another one above)" : ""}.`);
+    setText(this.keysNote, !hasKeys ? "" : `${count(fetched.length)} keys for the window to ${time(answer!.window.close)}, in the order of the policy${others > 0 ? `, and ${count(others)} cold ones` : ""}${this.picked === null ? " (the last window; choose another one above)" : ""}.`);
     if (!hasKeys) return;
     this.keys.replaceChildren(...fetched.slice(0, MOST_KEYS).map((each) =>
       h("tr", {},
-        h("th", { scope: "row" }, h("bdi", {}, Object.values(each.key).map((term) => cut(shown(term, this.query.prefixes), 60)).join(", "))),
-        h("td", { class: "word" }, each.reason), h("td", {}, number(each.value)), h("td", { class: "word" }, each.outcome))));
+        h("th", { scope: "row" }, h("bdi", {}, Object.values(each.key).map((term) => cut(this.shown(term), 60)).join(", "))),
+        h("td", {}, number(each.value)), h("td", { class: "word" }, each.outcome === "unanswered" ? "no answer" : each.outcome))));
   }
 }
 
 function outcomesOf(stats: Stats): { changed: number; unchanged: number } | null {
-  if (stats.fetched === undefined) return null;
-  const of = (outcome: string): number => stats.fetched!.filter((each) => each.outcome === outcome).length;
+  if (stats.elected === undefined) return null;
+  const of = (outcome: string): number => stats.elected!.filter((each) => each.outcome === outcome).length;
   return { changed: of("changed"), unchanged: of("unchanged") };
 }

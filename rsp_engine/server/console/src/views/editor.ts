@@ -31,7 +31,7 @@ export function editorView(from: string | null, go: (path: string) => void): Vie
     if (isClosed) return;
     const draft = loaded();
     const query = from === null ? undefined : store.query(from) ?? (await get<Query>(`/queries/${encodeURIComponent(from)}`).catch(() => undefined));
-    if (query !== undefined) draft.text = query.text;
+    if (query !== undefined) Object.assign(draft, draftOf(query));
     editor = new Editor(draft, vocabulary, go);
     element.replaceChildren(...editor.elements);
   };
@@ -98,8 +98,11 @@ class Editor {
     this.checking?.abort();
     const stopper = (this.checking = new AbortController());
     try {
-      const found = await post<Validation>("/validate", { text, ...this.bindings() }, stopper.signal);
+      const bindings = this.bindings();
+      let found = await post<Validation>("/validate", { text, ...bindings }, stopper.signal);
       this.outline = found.query ?? this.outline;
+      // Services are bound once it is known which ones the text names.
+      if (JSON.stringify(this.bindings()) !== JSON.stringify(bindings)) found = await post("/validate", { text, ...this.bindings() }, stopper.signal);
       this.showProblems(found);
       this.drawServices();
       void this.explain(text, found.ok, stopper.signal);
@@ -165,8 +168,7 @@ class Editor {
 
   private recheck(): void {
     this.save();
-    const text = this.pane.text();
-    void this.check(text);
+    this.pane.check();
   }
 
   private addOption(name: string): void {
@@ -215,6 +217,13 @@ class Editor {
       this.start.disabled = false;
     }
   }
+}
+
+/** Return the text of a query, with its options and the addresses of its services. */
+function draftOf(query: Query): Draft {
+  const options = Object.entries(query.options).map(([name, value]): [string, string] => [name, Array.isArray(value) ? value.join(", ") : String(value)]);
+  const services = Object.fromEntries(query.services.flatMap(({ service, url }) => (url === null ? [] : [[service, url]])));
+  return { ...FRESH, text: query.text, options, services };
 }
 
 function groups(options: Option[]): HTMLElement[] {

@@ -1,5 +1,5 @@
 // The current top k of a query: rows glide to their new places; a row opens its history.
-import type { Answer, Query, Row } from "../api";
+import type { Answer, Query, Row, Term } from "../api";
 import { Chart } from "../charts";
 import { h, keyed, setAttr, setText } from "../dom";
 import { feedOf, type Feed } from "../feed";
@@ -69,7 +69,7 @@ class Board {
     this.element = h(
       "div",
       {},
-      h("div", { class: "bar" }, this.state, this.exact, h("span", { class: "small" }, "window to"), this.window, this.facts, h("span", { class: "space" }), this.connection),
+      h("div", { class: "bar" }, this.state, this.exact, h("span", { class: "when" }, h("span", { class: "small" }, "window to "), this.window), this.facts, h("span", { class: "space" }), this.connection),
       h("div", { class: "bar time" }, this.slider, this.latest, this.windows),
       this.note,
       this.list,
@@ -138,7 +138,12 @@ class Board {
   private rank(answer: Answer, before: Answer | undefined): void {
     const rows = (answer.rows ?? []).slice(0, MOST_ROWS);
     const seen = new Map<string, number>();
-    const items = rows.map((row) => ({ row, id: this.idOf(identity(row), seen) }));
+    const items: Item[] = rows.map((row) => ({ row, id: this.idOf(identity(row), seen), isOut: false }));
+    const opened = [...this.list.children].find((each) => (each as HTMLElement).dataset["key"] === this.open);
+    // An open row that leaves the ranking stays below it, with its history.
+    if (opened !== undefined && !items.some((item) => item.id === this.open)) {
+      items.push({ row: parts.get(opened as HTMLElement)!.row, id: this.open!, isOut: true });
+    }
     const earlier = new Map<string, number>();
     const again = new Map<string, number>();
     for (const [place, row] of (before?.rows ?? []).entries()) earlier.set(this.idOf(identity(row), again), place);
@@ -148,12 +153,11 @@ class Board {
     const old = new Map<string, number>();
     const isMoving = !matchMedia("(prefers-reduced-motion: reduce)").matches && document.visibilityState === "visible";
     if (isMoving) for (const child of this.list.children) old.set((child as HTMLElement).dataset["key"]!, (child as HTMLElement).offsetTop);
-    keyed(this.list, items, (item) => item.id, ({ id }) => this.line(id), (element, { row, id }, place) => {
-      parts.get(element)!.update(row, this.query, { place, was: before === undefined ? null : earlier.get(id) ?? -1, most, length });
+    keyed(this.list, items, (item) => item.id, ({ id }) => this.line(id), (element, { row, id, isOut }, place) => {
+      parts.get(element)!.update(row, this.query, { place, was: before === undefined ? null : earlier.get(id) ?? -1, most, length, isOut });
     });
     this.list.classList.toggle("aged", rows.some((row) => row.age !== undefined));
     if (isMoving) glide(this.list, old);
-    if (this.open !== null && !items.some((item) => item.id === this.open)) this.open = this.history = null;
   }
 
   private line(id: string): HTMLElement {
@@ -225,7 +229,8 @@ function glide(list: HTMLElement, old: Map<string, number>): void {
   }
 }
 
-interface Place { place: number; was: number | null; most: number; length: number }
+interface Item { row: Row; id: string; isOut: boolean }
+interface Place { place: number; was: number | null; most: number; length: number; isOut: boolean }
 interface Line {
   row: Row;
   update: (row: Row, query: Query, where: Place) => void;
@@ -250,12 +255,13 @@ function rankedLine(toggle: (element: HTMLElement) => void): HTMLElement {
   element.append(button);
   const line: Line = {
     row: { bindings: {} },
-    update: (row, query, { place, was, most, length }) => {
+    update: (row, query, { place, was, most, length, isOut }) => {
       line.row = row;
-      setText(rank, String(row.rank ?? place + 1));
-      const [text, told] = was === null ? ["", ""] : was < 0 ? ["new", "new"] : was === place ? ["", ""] : was > place ? [`▲${was - place}`, `up ${was - place}`] : [`▼${place - was}`, `down ${place - was}`];
+      setAttr(element, "class", isOut ? "line out" : "line");
+      setText(rank, isOut ? "–" : String(row.rank ?? place + 1));
+      const [text, told] = isOut ? ["out", "out"] : was === null ? ["", ""] : was < 0 ? ["new", "new"] : was === place ? ["", ""] : was > place ? [`▲${was - place}`, `up ${was - place}`] : [`▼${place - was}`, `down ${place - was}`];
       setText(move, text!);
-      setAttr(move, "class", `move ${was !== null && was < 0 ? "new" : was !== null && was > place ? "up" : "down"}`);
+      setAttr(move, "class", `move ${!isOut && was !== null && was < 0 ? "new" : was !== null && was > place ? "up" : "down"}`);
       setAttr(move, "aria-label", told || null);
       setAttr(move, "role", told ? "img" : null);
       const name = label(row, query);
@@ -289,7 +295,11 @@ function rankedLine(toggle: (element: HTMLElement) => void): HTMLElement {
 
 function restOf(row: Row, query: Query): string {
   const [first] = naming(row);
-  const names = query.variables.filter((name) => name !== first && name in row.bindings);
+  const score = scoreOf(row);
+  const isScore = (term: Term): boolean => term.type === "literal" && score !== null && Number(term.value) === score;
+  const named = query.variables.filter((name) => name !== first && name in row.bindings);
+  const [last] = named.slice(-1);
+  const names = named.filter((name) => name !== last || !isScore(row.bindings[name]!));
   return names.map((name) => {
     const term = row.bindings[name]!;
     const value = Number(term.value);
