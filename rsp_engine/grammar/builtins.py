@@ -28,7 +28,7 @@ BUILTINS: dict[str, tuple[int, float]] = {
 
 
 def arity_text(name: str) -> str:
-    """Describe the number of arguments that a function takes.
+    """Describe the number of arguments that a function takes, unless it takes any number.
 
     >>> arity_text("SUBSTR"), arity_text("NOW")
     ('2 or 3 arguments', 'no arguments')
@@ -36,4 +36,4 @@ def arity_text(name: str) -> str:
     least, most = BUILTINS[name]
     if least == most:
         return {0: "no arguments", 1: "1 argument"}.get(least, f"{least} arguments")
-    return "any number of arguments" if most == inf else f"{least} or {most:.0f} arguments"
+    return f"{least} or {most:.0f} arguments"

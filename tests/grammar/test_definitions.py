@@ -64,6 +64,10 @@ def test_a_call_is_its_expression_with_the_arguments_in_the_places_of_the_parame
     assert expanded(f"F({x}, {y}) + 1", definition) == check(query(f"({written}) + 1"))
 
 
+def test_a_function_may_have_no_parameter():
+    assert expanded("?y * F()", "F() = 2") == check(query("?y * 2"))
+
+
 def test_functions_call_each_other_in_whatever_order_they_are_defined():
     found = expanded("F(?y)", "F(?a) = G(?a, 2) * 3", "G(?b, ?a) = ?b - ?a")
     assert found == check(query("(?y - 2) * 3"))

@@ -80,6 +80,16 @@ def test_absolute_iris_are_left_as_they_are(iri):
     assert resolve(BASE, iri) == iri
 
 
+def test_a_reference_to_a_base_without_a_path_gets_one():
+    """RFC 3986, section 5.2.3."""
+    assert resolve("http://a", "b/c") == "http://a/b/c"
+    assert iris(parse("BASE <http://a> ASK { <b> <?p> <#o> }")) == [
+        "http://a/b",
+        "http://a?p",
+        "http://a#o",
+    ]
+
+
 def iris(query: QueryUnit) -> list[str]:
     return [iri.value for iri in find(query.form, Iri)]
 

@@ -18,11 +18,12 @@ from benchmarks.sap_variants import Algorithm1, EqualPartitions, NonDelay
 from rsp_engine.model.windows import Pane, TimeFrame
 from rsp_engine.operators.sap.invariants import bound
 from rsp_engine.operators.sap.rank_test import rank_sum, tends_to_be_larger, upper_rank_sum
+from rsp_engine.operators.sap.rearrivals import Rearrivals
 from rsp_engine.operators.sap.sap import Sap, SapConfig
 from rsp_engine.operators.topk.baselines.oracle import Oracle
 from rsp_engine.operators.topk.baselines.skyband import KSkyband
 from rsp_engine.operators.topk.baselines.sma import Sma, SmaConfig
-from rsp_engine.operators.topk.contract import TopkOperatorConfig, in_panes
+from rsp_engine.operators.topk.contract import TopkOperatorConfig, as_arrivals, in_panes
 from tests.data import real_data
 from tests.thoroughness import examples
 
@@ -240,3 +241,19 @@ def test_trades_are_ranked_as_by_the_oracle(partitioning):
         if pane >= slides - 1:
             assert sap.close(first).keys.tolist() == oracle.close(first).keys.tolist()
     sap._check()
+
+
+@pytest.mark.parametrize("count", [1, 31, 32, 33, 100])
+@pytest.mark.parametrize("step", [1, -1])
+def test_keys_that_came_before_are_told_from_new_ones_in_batches_of_any_size(count, step):
+    def are_new(keys: list[int]) -> bool:
+        return table.are_new(as_arrivals(keys[::step], range(len(keys)), [1.0] * len(keys)))
+
+    table = Rearrivals()
+    later = list(range(count + 1, 2 * count + 1))
+    assert are_new(list(range(1, count + 1)))
+    assert not are_new([count, *later[1:]])
+    assert not are_new([*later, later[0]])
+    assert table.largest == count
+    assert are_new(later)
+    assert table.largest == 2 * count

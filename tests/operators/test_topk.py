@@ -422,3 +422,18 @@ def test_k_must_be_positive_and_n_not_negative():
         TopkNConfig(0)
     with pytest.raises(ValueError, match="not be negative"):
         TopkNConfig(1, n=-1)
+
+
+@pytest.mark.parametrize("removed", [1, 128, 129, 250])
+def test_dominators_are_counted_right_after_few_and_after_many_removals(removed):
+    listed, chance = SuperMTKList(200), np.random.default_rng(3)
+    ends = np.sort(chance.integers(0, 90, 600))
+    for position, end in enumerate(ends.tolist()):
+        score = float(chance.integers(0, 500))
+        listed.insert(end, as_arrivals([position], [position], [score]), window=0)
+    assert len(listed) > 300
+    is_removed = np.zeros(len(listed), dtype=bool)
+    is_removed[chance.permutation(len(listed))[:removed]] = True
+    listed.remove(is_removed)
+    naive = [int((listed.end[:place] >= end).sum()) for place, end in enumerate(listed.end)]
+    assert listed._dominators.tolist() == naive
