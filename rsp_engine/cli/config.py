@@ -222,8 +222,9 @@ def _sinks(path: Path, tables: Any) -> Iterator[str]:  # noqa: ANN401 - as TOML 
     for table in tables:
         place = table.get("to", "")
         if not isinstance(place, str) or not place:
+            found = f", but {', '.join(table)}" if table else ""
             hint = 'write to = "mqtt://host/topic", or a path'
-            raise BindingError(f"{path}: a [[{_SINKS}]] has no address", hint)
+            raise BindingError(f"{path}: a [[{_SINKS}]] has no address{found}", hint)
         options = {key: value for key, value in table.items() if key != "to"}
         for key, value in options.items():
             if not isinstance(value, str | int | float):

@@ -9,7 +9,6 @@ For `kafka://broker.example.org:9092/topic`, besides the variables of every addr
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from rsp_engine.errors import SourceError
@@ -64,9 +63,6 @@ def _mechanism(address: Address) -> str:
 
 
 def _certificates(address: Address) -> dict[str, str]:
+    address.tls()  # which refuses files that are no certificates, and names their variables
     paths = {name: address.variable(name) for name in _FILES}
-    for name, path in paths.items():
-        if path is not None and not os.access(path, os.R_OK):
-            hint = f"check {address.variables}_{name}"
-            raise SourceError(f"{address.name}: the file of a certificate cannot be read", hint)
     return {_FILES[name]: path for name, path in paths.items() if path is not None}

@@ -102,7 +102,7 @@ def test_each_sink_of_the_configuration_is_an_output_with_its_options(here, tmp_
     ("text", "said"),
     [
         ("[sink]\nto = 'a'", "[sink] must be a list\n  = hint: write [[sink]]"),
-        ("[[sink]]\nurl = 'a'", "a [[sink]] has no address"),
+        ("[[sink]]\nurl = 'a'", "a [[sink]] has no address, but url"),
         ("[[sink]]\nto = 'a'\nroom = [1]", "room in [[sink]] must be text, a number or a boolean"),
         ("[[sink]]\nto = 'mqtt://host/a'\nretian = true", "there is no option retian"),
     ],

@@ -8,6 +8,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
+import certifi
 import pytest
 
 from rsp_engine.engine import Engine
@@ -407,12 +408,13 @@ def test_an_address_with_a_mistake_is_refused(url, message):
 
 
 def test_credentials_come_from_the_environment(monkeypatch, tmp_path):
-    (tmp_path / "ca.pem").touch()
+    garbage = tmp_path / "garbage.pem"
+    garbage.write_text("garbage")
     for name, value in {
         "USER": "ann",
         "PASSWORD": "secret",
         "MECHANISM": "SCRAM-SHA-512",
-        "CA": str(tmp_path / "ca.pem"),
+        "CA": certifi.where(),
     }.items():
         monkeypatch.setenv(f"RSP_SOURCE_127_0_0_1_9092_{name}", value)
     topic = open_source(URL.replace("kafka", "kafkas"))
@@ -423,9 +425,13 @@ def test_credentials_come_from_the_environment(monkeypatch, tmp_path):
         "sasl.mechanism": "SCRAM-SHA-512",
         "sasl.username": "ann",
         "sasl.password": "secret",
-        "ssl.ca.location": str(tmp_path / "ca.pem"),
+        "ssl.ca.location": certifi.where(),
     }
     assert "secret" not in json.dumps([topic.name, repr(topic), repr(topic.address)])
+    monkeypatch.setenv("RSP_SOURCE_127_0_0_1_9092_CA", str(garbage))
+    with pytest.raises(SourceError, match="a certificate cannot be read") as refusal:
+        open_source(URL.replace("kafka", "kafkas"))
+    assert "RSP_SOURCE_127_0_0_1_9092_CA" in str(refusal.value)
     monkeypatch.setenv("RSP_SOURCE_127_0_0_1_9092_MECHANISM", "NONE")
     with pytest.raises(SourceError, match="_MECHANISM cannot be 'NONE'"):
         open_source(URL)

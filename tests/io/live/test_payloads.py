@@ -88,6 +88,9 @@ def test_a_clock_that_is_far_ahead_is_set_aside_and_one_that_is_a_little_is_not(
     [
         ("mqtt://host", "it names no topic"),
         ("mqtt:///topic", "it names no host"),
+        ("mqtt://host/a/%23/b", "it is no filter of topics"),
+        ("mqtt://host/a/b%23", "it is no filter of topics"),
+        ("mqtt://host/a+/b", "it is no filter of topics"),
         ("mqtt://host:99999999/topic", "this address cannot be read"),
         ("mqtt://user:secret@host/topic", "must not contain a user or a password"),
         ("mqtt://host/topic?fromat=jsonl", "there is no option fromat"),
@@ -106,6 +109,11 @@ def test_what_cannot_be_understood_is_refused(spec, message):
         open_source(spec)
     assert message in str(refusal.value)
     assert "secret" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("topic", ["#", "+", "a/+/b/#", "+/+", "a//b", "/a"])
+def test_filters_of_topics_are_taken(topic):
+    assert open_source(f"mqtt://host/{topic}").name
 
 
 def test_credentials_come_from_the_environment_and_are_never_shown():

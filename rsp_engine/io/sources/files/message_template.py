@@ -188,6 +188,8 @@ class MessageTemplate:
             if all(len(value) == 1 and not value[0][0] for value in values):
                 return time, self._template.triples([value[0][1] for value in values])
             return time, tuple(dict.fromkeys(self._repeated(values)))
+        except UnicodeEncodeError:
+            raise UnfitError("a field holds half a character: a lone surrogate") from None
         except ValueError as error:
             raise UnfitError(f"it does not fit into the template: {error}") from None
 

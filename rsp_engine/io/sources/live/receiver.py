@@ -13,6 +13,7 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Protocol
 
+from rsp_engine.errors import RspError
 from rsp_engine.io.sources.live.records import checked_record, record_bytes
 from rsp_engine.monitor.redaction import without_secrets
 
@@ -286,8 +287,8 @@ class Receiver(threading.Thread):
         super().__init__(name=f"receiver of {inbox.name}", daemon=True)
         self._link = link
         self._inbox = inbox
-        self.failure: Exception | None = None
-        """The unexpected exception that ended the thread, if any."""
+        self.failure: RspError | None = None
+        """The error of the engine that ended the thread, if any."""
 
     def run(self) -> None:
         """Listen, and retry after a failure, with exponential backoff."""
@@ -303,8 +304,14 @@ class Receiver(threading.Thread):
                 pause = min(2 * pause, _LONGEST_PAUSE)
             except InboxClosed:
                 return
-            except Exception as error:
+            except RspError as error:
                 self.failure = error
                 return
+            except Exception as error:
+                # What the client of a protocol raises beside its own errors: a new connection may
+                # help, as after any other failure of the sender.
+                self._inbox.report(f"receiving failed: {error!r}; trying again")
+                self._inbox.pause(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
             else:
                 return

@@ -86,6 +86,11 @@ def _mqtt(spec: Spec, address: Address) -> LinkFactory:
     if not address.path:
         hint = "write it after the host: mqtt://host/factory/+/vibration"
         raise SourceError(f"{spec.name}: it names no topic", hint)
+    *levels, last = address.path.split("/")
+    odd = [each for each in levels if "#" in each or ("+" in each and each != "+")]
+    if odd or any(sign in last and last != sign for sign in "#+"):
+        hint = "+ stands for one whole level, and # for all levels at the end"
+        raise SourceError(f"{spec.name}: it is no filter of topics", hint)
     version = int(spec.choice("version", ("5", "3")))
     address.tls(), address.user()  # report configuration errors before the run starts
 
