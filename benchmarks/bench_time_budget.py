@@ -38,7 +38,7 @@ BUDGET_MS = 300
 TOLERANCE_MS = 5
 """The deadline is kept if a fetch takes no longer than this beyond it: processes take turns."""
 KEYS = 400
-FIXED = (25, 50, 75, 100, 150, 200, 400)
+FIXED = (50, 75, 100, 150)
 STEPS = (5, 50, 200, 20, 100)
 QUERY = f"""PREFIX : <{EX}>
 SELECT ?user ?mentions ?followers FROM NAMED WINDOW :w ON :s [RANGE 1s STEP 1s]

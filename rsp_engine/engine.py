@@ -45,6 +45,7 @@ from rsp_engine.errors import BindingError, render
 from rsp_engine.evaluators.pairs.config import Skybands
 from rsp_engine.evaluators.physical_plan import changes_stream, plan_identity
 from rsp_engine.evaluators.service.shared_services import BudgetRules, SharedServices
+from rsp_engine.evaluators.shared_panes import SharedPanes
 from rsp_engine.evaluators.step import Step
 from rsp_engine.grammar import checked
 from rsp_engine.grammar.definitions import USUAL, defined
@@ -745,7 +746,8 @@ class Engine:
 
             steps = steps_of(plans, skybands, services, can_send)
         else:
-            steps = [Step(plan, skybands, services) for plan in plans]
+            panes = SharedPanes()
+            steps = [Step(plan, skybands, services, panes) for plan in plans]
         return steps
 
     def budget_rules(self) -> BudgetRules:

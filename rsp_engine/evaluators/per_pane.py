@@ -8,11 +8,14 @@ triple, so equal rows of two panes come from a triple that is in both, and count
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import pyoxigraph as ox
 
+from rsp_engine.evaluators.shared_panes import SharedPanes
 from rsp_engine.model.terms.ntriples import row_text
+from rsp_engine.model.windows import TimeFrame
 from rsp_engine.operators.sparql.sparql_query import (
     SparqlQuery,
     answer_content,
@@ -21,9 +24,10 @@ from rsp_engine.operators.sparql.sparql_query import (
 from rsp_engine.operators.windows.window_content import WindowContent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Hashable, Iterable, Sequence
 
     from rsp_engine.evaluators.protocol import EvaluatorContext, ScanKind
+    from rsp_engine.evaluators.shared_panes import SharedPane
     from rsp_engine.model.answers import Graph, Row, Solutions
     from rsp_engine.model.state import StateData
     from rsp_engine.model.terms.term import Term
@@ -50,7 +54,9 @@ class PerPaneConfig:
 
     def evaluator(self, context: EvaluatorContext) -> PerPaneEvaluator:
         """Return the evaluator of a run. Static graphs are not loaded: the query reads none."""
-        return PerPaneEvaluator(self)
+        [scan] = context.scans
+        assert isinstance(scan.frame, TimeFrame), "panes are parts of time windows"  # noqa: S101
+        return PerPaneEvaluator(self, context.panes, (scan.stream, scan.frame.cut))
 
 
 class PerPaneEvaluator:
@@ -60,8 +66,12 @@ class PerPaneEvaluator:
     the rows of panes that enter or leave are touched.
     """
 
-    def __init__(self, config: PerPaneConfig) -> None:
+    def __init__(
+        self, config: PerPaneConfig, shared: SharedPanes | None = None, cut: Hashable = None
+    ) -> None:
         self.config = config
+        self._shared, self._cut = shared or SharedPanes(), cut
+        self._shared.join(cut)
         self.may_give_blank_nodes = config.query.template is not None
         self._query = SparqlQuery(config.query)
         self._others = WindowContent[ox.Triple]()
@@ -84,7 +94,10 @@ class PerPaneEvaluator:
         for key in self._others.coming(panes):
             triples = list(panes[key])
             self._others.add(key, self._not_in_rows(triples))
-            new = self._pane_rows(triples, now)
+            pane = self._shared.at(self._cut, triples)
+            new = pane.rows(self.config.query, partial(self._pane_rows, now=now))
+            if not self.may_give_blank_nodes:
+                self.may_give_blank_nodes = any("_:" in text for text in new)
             # Sorted runs make the sort of the whole window fast.
             for text in self._texts.add(key, sorted(new)):
                 rows[text] = new[text]
@@ -102,21 +115,14 @@ class PerPaneEvaluator:
         """Return the triples without a row. With a `pattern`, each row is a triple."""
         return triples if self.config.pattern is None else self.config.pattern.others(triples)
 
-    def _pane_rows(self, triples: Sequence[ox.Triple], now: int) -> dict[str, Row]:
+    def _pane_rows(self, pane: SharedPane, now: int) -> dict[str, Row]:
         """Return the rows of a pane by their text."""
-        solutions = self._solutions(triples, now)
-        rows = {row_text(terms): as_row(self.config.query, terms) for terms in solutions}
-        if not self.may_give_blank_nodes:
-            self.may_give_blank_nodes = any("_:" in text for text in rows)
-        return rows
+        query = self.config.query
+        return {row_text(terms): as_row(query, terms) for terms in self._solutions(pane, now)}
 
-    def _solutions(
-        self, triples: Sequence[ox.Triple], now: int
-    ) -> Iterable[tuple[Term | None, ...]]:
+    def _solutions(self, pane: SharedPane, now: int) -> Iterable[tuple[Term | None, ...]]:
         if self.config.pattern is not None:
-            return self.config.pattern.solutions(triples, self.config.query.variables)
-        store = ox.Store()
-        store.extend([ox.Quad(t.subject, t.predicate, t.object) for t in triples])
-        solutions = self._query.ask(store, now)
+            return self.config.pattern.solutions(pane.triples, self.config.query.variables)
+        solutions = self._query.ask(pane.store, now)
         assert isinstance(solutions, ox.QuerySolutions), "the text is a SELECT query"  # noqa: S101
         return map(tuple, solutions)

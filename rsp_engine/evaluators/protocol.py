@@ -7,12 +7,13 @@ planner.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import pyoxigraph as ox
 
 from rsp_engine.evaluators.physical_plan import load_graphs
+from rsp_engine.evaluators.shared_panes import SharedPanes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -118,13 +119,15 @@ class EvaluatorConfig(Protocol):
 class EvaluatorContext:
     """What a step gives its evaluator: the other parts of the plan, and what a run shares.
 
-    `refreshes` are those of the SERVICE clauses, and `skybands` are shared with other queries.
+    `refreshes` are those of the SERVICE clauses; `skybands` and `panes` are shared with other
+    queries.
     """
 
     scans: Sequence[WindowScan]
     graphs: Sequence[StaticGraph]
     refreshes: Sequence[Refresh]
     skybands: Skybands
+    panes: SharedPanes = field(default_factory=SharedPanes)
 
     @property
     def windows(self) -> list[str]:

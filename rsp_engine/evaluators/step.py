@@ -16,6 +16,7 @@ from rsp_engine.evaluators.answer_state import read_answer, write_answer
 from rsp_engine.evaluators.pairs.config import Skybands
 from rsp_engine.evaluators.physical_plan import block_graphs, changes_stream, plan_identity
 from rsp_engine.evaluators.protocol import Bidding, EvaluatorContext, Snapshots
+from rsp_engine.evaluators.shared_panes import SharedPanes
 from rsp_engine.io.blank_nodes import numbered
 from rsp_engine.model.answers import Answer, Boolean, Graph, Interval, Solutions
 from rsp_engine.model.state import check_header, damage_guard, with_header
@@ -59,8 +60,9 @@ class PendingAnswer:
 class Step:
     """A query with its state: the content of its open windows, its replicas and its last answer.
 
-    Queries of pairs share `skybands`, and those of a service with a budget share `services`; such
-    steps must be evaluated in the order of `due_together` or of `due_at_instants`.
+    Queries that are evaluated pane by pane share `panes`, queries of pairs `skybands`, and those of
+    a service with a budget `services`; steps of the latter two must be evaluated in the order of
+    `due_together` or of `due_at_instants`.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class Step:
         plan: PhysicalPlan,
         skybands: Skybands | None = None,
         services: SharedServices | None = None,
+        panes: SharedPanes | None = None,
     ) -> None:
         self.plan = plan
         self.watch: RunMonitor | None = None
@@ -86,7 +89,13 @@ class Step:
             self._by_stream.setdefault(window.stream, []).append(scan)
         counts = any(isinstance(scan, CountScan) for scan in self._scans)
         self._report = Report(self._scans, plan.report, plan.r2s, plan.bounds, counts=counts)
-        context = EvaluatorContext(plan.scans, plan.graphs, self._refreshes, skybands or Skybands())
+        context = EvaluatorContext(
+            plan.scans,
+            plan.graphs,
+            self._refreshes,
+            skybands or Skybands(),
+            panes or SharedPanes(),
+        )
         self._evaluator = plan.operator.evaluator(context)
         self._r2s = StreamOperator(plan.r2s)
 

@@ -17,9 +17,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import isinf
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from rsp_engine.model.answers import Interval
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
 
 __all__ = ["Bounds", "CountFrame", "Pane", "TimeFrame"]
 
@@ -61,6 +64,16 @@ class TimeFrame:
     def __post_init__(self) -> None:
         if self.range <= 0 or self.step <= 0:
             raise ValueError("RANGE and STEP must be more than zero")
+
+    @property
+    def cut(self) -> Hashable:
+        """What the instants at which windows begin or end depend on.
+
+        >>> TimeFrame(9, 3).cut == TimeFrame(6, 3).cut, TimeFrame(9, 3).cut == TimeFrame(7, 3).cut
+        (True, False)
+        """
+        is_multiple = self.range % self.step == 0
+        return (self.t0, self.step, self.bounds) if is_multiple else self
 
     def interval(self, index: int) -> Interval:
         """Return the bounds of window `index`.

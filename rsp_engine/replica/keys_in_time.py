@@ -1,10 +1,11 @@
 """A budget in time: how many keys a call may ask for, so that their answers come in time.
 
 The number begins at one. After each call it is scaled by the part of the time that the slowest of
-the last calls has left, with a margin, and at most doubled. A call that was not answered in time
-halves it. If not even one key is answered in time, the next evaluations send nothing: 1, then 3, 7
-and so on, until a single key is answered again. (TCP's slow start and multiplicative decrease:
-Jacobson, Congestion avoidance and control, SIGCOMM 1988.)
+the last calls has left, with a margin, and at most doubled. While time is left, it grows by one at
+least: even a single key takes the latency of a call, so time is not in proportion to keys. A call
+that was not answered in time halves it. If not even one key is answered in time, the next
+evaluations send nothing: 1, then 3, 7 and so on, until a single key is answered again. (TCP's slow
+start and multiplicative decrease: Jacobson, Congestion avoidance and control, SIGCOMM 1988.)
 
 Times are observed, so a run that is repeated must be given those that were logged.
 """
@@ -70,8 +71,10 @@ class KeysInTime:
             self._times.clear()
         self._times.append(ms / max(most_ms, 1.0))
         scale = min(_MARGIN / max([*self._times, 1e-6]), 2.0)
-        if scale < 1 or 2 * keys >= self._keys:
+        if scale < 1:
             self._keys = max(int(keys * scale), 1)
+        elif 2 * keys >= self._keys:
+            self._keys = max(int(keys * scale), keys + (scale > 1))
 
     def state(self) -> StateData:
         """Return what was learned, as plain data."""

@@ -22,6 +22,7 @@ from rsp_engine.replica.endpoints.endpoint import UNLIMITED, FetchResult
 from rsp_engine.replica.endpoints.recording import RecordingEndpoint
 from rsp_engine.replica.key_ledger import KeyLedger
 from tests.drivers.test_service_budgets import EX, Counting, Told, query
+from tests.thoroughness import TIMES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from rsp_engine.replica.pattern import RemotePattern
 
 MOST, SPAN = 3, 5
+FETCHING = [name for name, policy in POLICIES.items() if policy.proposer is not None]
 
 
 class Killed(BaseException):
@@ -120,7 +122,7 @@ def _commits_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rsp_engine.drivers.local._COMMIT_S", 0)
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", FETCHING if TIMES > 1 else ["AT-TSM", "AT-VOI", "EXACT"])
 def test_a_run_that_breaks_off_gives_the_same_bytes_and_fetches_nothing_twice(
     policy: str, tmp_path: Path
 ) -> None:

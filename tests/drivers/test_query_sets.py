@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from itertools import cycle
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -40,6 +41,9 @@ BODIES = (
     ("?s ?v ?u", "{{ WINDOW :w {{ ?s :p ?v ; :q ?u }} }} ORDER BY ?v ?u ?s LIMIT {k}"),
     ("(COUNT(*) AS ?n)", "{{ WINDOW :w {{ ?s ?p ?v }} }} HAVING(?n > {k})"),
     ("*", "{{ WINDOW :w {{ ?s :p ?v . ?x :q ?v }} }}"),
+    ("?s ?v", "{{ WINDOW :w {{ ?s :p ?v }} FILTER(?v > {k}) }}"),
+    ("?s ?v", "{{ WINDOW :w {{ ?s :q ?v }} FILTER(?v != 2) }}"),
+    ("?s ?p ?v", "{{ WINDOW :w {{ ?s ?p ?v }} }}"),
 )
 WINDOWS = ((3, 3), (6, 3), (9, 3), (7, 3), (2, 3), (6, 2))
 """Ranges and steps: the first three cut the stream at the same instants."""
@@ -174,9 +178,7 @@ TOGETHER = [
     (HEAD + " WHERE " + body).format(
         r2s="RSTREAM", name=f"<{EX}q{number}-{k}>", shown=shown, range=span, step=step, k=k
     )
-    for number, ((shown, body), (span, step)) in enumerate(
-        zip(BODIES, (*WINDOWS, (9, 3)), strict=True)
-    )
+    for number, ((shown, body), (span, step)) in enumerate(zip(BODIES, cycle(WINDOWS)))
     for k in (2, 3)
 ]
 """Queries of each body, and of all windows."""

@@ -103,8 +103,23 @@ def test_explain_says_what_queries_share_where_streams_are_read(
     text = engine.explain()
     for name, other in (("one", "two"), ("two", "one")):
         part = text.split(f"query {EX}{name}\n")[1].split("query ")[0]
-        said = f"the matching of stream <{EX}s> with {EX}{other}", f"the panes with {EX}{other}"
+        said = (
+            f"the matching of stream <{EX}s> with {EX}{other}",
+            f"the panes of stream <{EX}s> with {EX}{other}",
+        )
         assert [word in part for word in said] == ["matching" in shared, "panes" in shared]
+
+
+def test_queries_that_are_evaluated_pane_by_pane_share_the_panes_alone() -> None:
+    plain = QUERY.replace(" ORDER BY DESC(?v) LIMIT 2", "")
+    engine = Engine()
+    engine.register(plain)
+    engine.register(plain.replace(":one", ":two").replace("?s :p ?v", "?s :p ?v FILTER(?v > 2)"))
+    engine.register(plain.replace(":one", ":three").replace("STEP 3ms", "STEP 2ms"))
+    text = engine.explain()
+    assert f"shares   the panes of stream <{EX}s> with {EX}two\n" in text
+    assert f"shares   the panes of stream <{EX}s> with {EX}one\n" in text
+    assert text.count("shares") == 2
 
 
 def test_a_plan_in_json_says_what_it_shares() -> None:

@@ -44,6 +44,13 @@ def test_a_service_that_is_too_slow_is_asked_for_a_key_now_and_then() -> None:
     assert spent([5] * 60, learned)[1] > 60
 
 
+def test_the_number_grows_while_time_is_left_though_most_of_it_is_latency() -> None:
+    learned = KeysInTime()
+    _, answered = spent([60] * 40, learned)
+    assert learned.allowed() > 10
+    assert answered > 100
+
+
 def test_a_failure_before_the_time_is_over_says_nothing_about_latency() -> None:
     learned = KeysInTime()
     spent([5] * 5, learned)

@@ -28,7 +28,7 @@ from rsp_engine.operators.topk.keyed_topk import best_of
 from rsp_engine.operators.windows.element_solutions import SolutionDescriber
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from rsp_engine.evaluators.physical_plan import PhysicalPlan, WindowScan
     from rsp_engine.operators.sparql.pane_matcher import PaneSolutions, SolutionTuple
@@ -44,7 +44,6 @@ __all__ = [
     "Pushdown",
     "SharedPushdown",
     "Wanted",
-    "cut_of",
     "pushdowns",
     "shared",
 ]
@@ -184,12 +183,6 @@ def shared(pushdowns: Iterable[Pushdown]) -> list[SharedPushdown]:
         SharedPushdown(max((r.wanted for r in readers), key=_k_of), tuple(readers))
         for _, readers in found
     ]
-
-
-def cut_of(frame: TimeFrame) -> Hashable:
-    """Return what the instants at which windows begin or end depend on."""
-    is_multiple = frame.range % frame.step == 0
-    return (frame.t0, frame.step, frame.bounds) if is_multiple else frame
 
 
 def _k_of(wanted: Wanted) -> int:

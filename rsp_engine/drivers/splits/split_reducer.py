@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rsp_engine.drivers.splits.fast_reducer import plain_pushdown
-from rsp_engine.drivers.splits.pushdown import DescribedElements, cut_of, shared
+from rsp_engine.drivers.splits.pushdown import DescribedElements, shared
 from rsp_engine.drivers.splits.segments import PaneContent, Segment, SplitLetter
 from rsp_engine.io.blank_nodes import ElementNames, within_stream
 from rsp_engine.io.canonical_literals import TripleTermError, canonical_triples
@@ -218,7 +218,7 @@ class PaneCuts:
         """
         by_cut: dict[Hashable, list[Pushdown]] = {}
         for reader in readers:
-            by_cut.setdefault(cut_of(reader.frame), []).append(reader)
+            by_cut.setdefault(reader.frame.cut, []).append(reader)
         for cut, alike in by_cut.items():
             windows = [self._windows_of(reader.frame) for reader in alike]
             for number, indices in self._groups_of(cut, *windows[0]):

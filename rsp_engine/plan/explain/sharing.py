@@ -21,13 +21,15 @@ class SharedMatching(NamedTuple):
 def matching_as_text(shared: Iterable[SharedMatching]) -> Iterator[str]:
     """Yield what a query shares, a line each.
 
-    >>> list(matching_as_text([SharedMatching("urn:s", ("urn:a", "urn:b"), ("urn:b",))]))
-    ['shares   the matching of stream <urn:s> with urn:a, urn:b', '         the panes with urn:b']
+    >>> for line in matching_as_text([SharedMatching("urn:s", ("urn:a", "urn:b"), ("urn:b",))]):
+    ...     print(line)
+    shares   the matching of stream <urn:s> with urn:a, urn:b
+             the panes of stream <urn:s> with urn:b
     """
     for stream, queries, panes in shared:
-        yield f"shares   the matching of stream <{stream}> with {', '.join(queries)}"
-        if panes:
-            yield f"         the panes with {', '.join(panes)}"
+        what = {"the matching": queries, "the panes": panes}
+        lines = [f"{w} of stream <{stream}> with {', '.join(n)}" for w, n in what.items() if n]
+        yield from (f"{'' if number else 'shares':8} {line}" for number, line in enumerate(lines))
 
 
 def matching_as_data(shared: Iterable[SharedMatching]) -> list[dict[str, Any]]:
