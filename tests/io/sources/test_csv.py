@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from rsp_engine.errors import SourceError
 from rsp_engine.io.sources import open_source
+from rsp_engine.io.sources.files import blocks
 from rsp_engine.io.sources.files.csv_table import CsvTable
 from rsp_engine.io.sources.files.template import table_template
 from rsp_engine.model.streams import Element
@@ -44,6 +45,17 @@ def test_an_element_is_a_row(table):
     assert [(e.position, e.raw) for e in elements] == [(2, b"10,ann,1\n"), (3, b"20,bob,2")]
     assert letters == []
     assert open_source(spec).blank_node_scope == "element"
+
+
+def test_a_line_that_is_too_long_is_left_out_and_the_rows_around_it_are_kept(table, monkeypatch):
+    monkeypatch.setattr(blocks, "LONGEST", 100)
+    spec = table(f"timestamp,user,n\n10,ann,1\n20,{'x' * 300},2\n30,bob,3\n")
+    for size in (1, 7, 60, 99):
+        with blocks_of(size):
+            elements, letters = read(spec)
+        assert shown(elements) == [(10, 'ann n "1"'), (30, 'bob n "3"')]
+        assert [letter.position for letter in letters] == [3]
+        assert "longer than 100 bytes" in letters[0].reason
 
 
 @pytest.mark.parametrize(

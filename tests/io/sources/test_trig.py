@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rsp_engine.io.sources import open_source
-from rsp_engine.io.sources.files import trig_statements
+from rsp_engine.io.sources.files import blocks, trig_statements
 from tests.io.sources.reading import blocks_of, places, read, shown, write
 
 PREFIX = "@prefix e: <http://example.org/> .\n"
@@ -171,3 +171,23 @@ def test_a_statement_without_end_is_not_kept_forever(tmp_path, monkeypatch):
     assert [element.timestamp for element in elements] == [8]
     assert letters[0].position == 2
     assert "no end" in letters[0].reason
+
+
+def test_a_line_that_is_too_long_is_left_out_and_the_blocks_around_it_are_kept(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(blocks, "LONGEST", 100)
+    text = f"{PREFIX}e:7 {{ e:a e:p 'x' }}\n# {'x' * 300}\ne:8 {{ e:a e:p 'x' }}"
+    for size in (1, 7, 60, 99):
+        with blocks_of(size):
+            elements, letters = read(write(tmp_path / "a.trig", text))
+        assert [(element.timestamp, element.position) for element in elements] == [(7, 2), (8, 4)]
+        assert [letter.position for letter in letters] == [3]
+        assert "longer than 100 bytes" in letters[0].reason
+
+
+def test_a_time_in_a_graph_that_is_out_of_range_is_told(tmp_path):
+    text = f"{PREFIX}{PROV}e:g prov:generatedAtTime 99999999999999999999 . e:g {{ e:a e:p 'x' }}"
+    elements, letters = read(f"{write(tmp_path / 'a.trig', text)}")
+    assert elements == []
+    assert "does not fit into 64 bits" in letters[0].reason
