@@ -20,7 +20,8 @@ import pytest
 
 from tests.data import PROJECT
 from tests.io.delivery.kafka_listener import KafkaListener
-from tests.io.delivery.receivers import GraphServer, Subscriber, WebhookServer, accept, until
+from tests.io.delivery.receivers import GraphServer, Subscriber, until
+from tests.io.delivery.starlette_hook import StarletteHook
 from tests.io.live.apache_kafka import apache_kafka
 from tests.io.live.kafka_broker import KafkaBroker, kafka_broker
 from tests.io.live.servers import mosquitto, needs_mosquitto
@@ -81,12 +82,8 @@ class GraphSide(Other):
 
 
 @contextmanager
-def webhook(_folder: Path) -> Iterator[Other]:
-    def slow(request: Any) -> None:
-        time.sleep(0.002)
-        accept(request)
-
-    with WebhookServer(slow) as server:
+def webhook(folder: Path) -> Iterator[Other]:
+    with StarletteHook(folder) as server:
         yield Other(server, server.url)
 
 
