@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from rsp_engine.cli.app import EXIT_FAILURE, command_app, exit_on_error
 from rsp_engine.errors import BindingError
 from rsp_engine.model.quantities import quantity
-
-if TYPE_CHECKING:
-    from rsp_engine.io.sinks.publishers.kafka import KafkaPublisher
-    from rsp_engine.io.sinks.publishers.mqtt import Publisher
 
 __all__ = ["replay_file"]
 
@@ -40,8 +36,10 @@ def replay_file(
 ) -> None:
     """Send a recorded stream to a broker, each element as a message with its time."""
     from rsp_engine.drivers.replay_clock import ReplayClock
+    from rsp_engine.io.sinks.delivery.publisher import Publisher
     from rsp_engine.io.sources import open_source
     from rsp_engine.io.sources.live.schemes import is_live_url
+    from rsp_engine.io.sources.spec import read_spec
     from rsp_engine.model.streams import DeadLetter
 
     with exit_on_error():
@@ -49,7 +47,7 @@ def replay_file(
             raise BindingError("--speed 0: nothing would ever arrive", "use a speed above 0")
         if is_live_url(source):
             raise BindingError(f"{source} is live, not recorded", "name a file")
-        items, publisher = open_source(source), _publisher(target)
+        items, publisher = open_source(source), Publisher(read_spec(target))
         clock = None if speed is None else ReplayClock(speed)
         sent = dead = 0
         with exit_on_error(EXIT_FAILURE), publisher:
@@ -63,18 +61,3 @@ def replay_file(
                 sent += 1
     left_out = f", {quantity(dead, 'unreadable one')} skipped" if dead else ""
     typer.echo(f"{quantity(sent, 'element')} sent to {target}{left_out}", err=True)
-
-
-def _publisher(target: str) -> Publisher | KafkaPublisher:
-    """Return the publisher for an address; raise `SourceError` if its extra is missing."""
-    from rsp_engine.io.sources.spec import need, read_spec
-
-    if target.partition(":")[0] in ("kafka", "kafkas"):
-        need(target, "kafka", "confluent_kafka")
-        from rsp_engine.io.sinks.publishers.kafka import KafkaPublisher
-
-        return KafkaPublisher(read_spec(target))
-    need(target, "mqtt", "paho")
-    from rsp_engine.io.sinks.publishers.mqtt import Publisher
-
-    return Publisher(read_spec(target))

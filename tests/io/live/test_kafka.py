@@ -14,7 +14,7 @@ import pytest
 from rsp_engine.engine import Engine
 from rsp_engine.errors import SourceError
 from rsp_engine.io.sinks import FORMATS
-from rsp_engine.io.sinks.publishers.kafka import KafkaPublisher
+from rsp_engine.io.sinks.delivery.publisher import Publisher
 from rsp_engine.io.sources import open_source
 from rsp_engine.io.sources.live.kafka import client
 from rsp_engine.io.sources.live.kafka.topic import TopicSource
@@ -328,7 +328,7 @@ def test_the_offsets_of_a_group_are_those_that_the_committed_state_needs(broker,
 
 def test_a_recorded_stream_is_replayed_to_a_topic_and_read_from_there(broker):
     recorded = [(1_000 * n, f"<{EX}s> <{EX}v> {n} .") for n in (1, 2, 11)]
-    with KafkaPublisher(read_spec(broker.url("replayed"))) as publisher:
+    with Publisher(read_spec(broker.url("replayed"))) as publisher:
         for element in MemorySource(recorded):
             assert isinstance(element, Element)
             publisher.send(element)
@@ -346,7 +346,7 @@ def test_a_recorded_stream_is_replayed_to_a_topic_and_read_from_there(broker):
 )
 def test_a_topic_that_nothing_can_be_replayed_to_is_refused(target, reason):
     with pytest.raises(SourceError, match=reason):
-        KafkaPublisher(read_spec(target))
+        Publisher(read_spec(target))
 
 
 class _Watch:

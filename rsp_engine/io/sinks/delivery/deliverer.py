@@ -34,9 +34,11 @@ _LONGEST_ASKED = 300.0
 class Deliverer(threading.Thread):
     """A thread that delivers until it is closed."""
 
-    def __init__(self, name: str, outbox: Outbox, courier: Courier) -> None:
+    def __init__(self, name: str, outbox: Outbox, courier: Courier, what: str = "answers") -> None:
+        """Set the address, as messages show it, and what is delivered to it."""
         super().__init__(name=f"deliverer to {name}", daemon=True)
         self._address = name
+        self._what = what
         self._outbox = outbox
         self._courier = courier
         self._closing = threading.Event()
@@ -81,7 +83,7 @@ class Deliverer(threading.Thread):
             return fault.pause
         self._acknowledge(len(deliveries))
         if self.trouble is not None:
-            _LOG.warning("%s: answers are delivered again", self._address)
+            _LOG.warning("%s: %s are delivered again", self._address, self._what)
             self.trouble = None
         return None
 

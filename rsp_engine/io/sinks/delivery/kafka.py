@@ -29,6 +29,9 @@ _Outcome = KafkaError | bool | None
 
 _TIMEOUT_S = 30.0
 """How long the brokers may take to acknowledge a message."""
+_LARGEST = 1_000_000_000
+"""The most bytes of a message that librdkafka allows: the brokers have limits of their own."""
+_UNKNOWN_TOPIC = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC)
 _POLL_S = 0.1
 _CREDENTIALS = "authentication"
 _STATE = re.compile(r" \(after \d+ms in state [^)]*\)")
@@ -67,7 +70,9 @@ class KafkaTopic:
             self._give_up(outcomes, str(error.args[0]) if error.args else repr(error))
         failed = [each for each in outcomes if isinstance(each, KafkaError)]
         if failed:
-            self._give_up(outcomes, failed[0].str())
+            is_unknown = failed[0].code() in _UNKNOWN_TOPIC
+            missing = f"there is no topic {self._topic} (create it)"
+            self._give_up(outcomes, missing if is_unknown else failed[0].str())
         if _is_waiting(outcomes):
             self._give_up(outcomes, "the brokers acknowledge nothing")
 
@@ -104,6 +109,8 @@ class KafkaTopic:
                 "enable.idempotence": True,
                 "delivery.timeout.ms": int(self._timeout * 1000),
                 "linger.ms": 5,
+                "message.max.bytes": _LARGEST,
+                "topic.metadata.propagation.max.ms": 5_000,
                 "error_cb": self._note,
                 "logger": _SILENT,
             }
@@ -125,7 +132,7 @@ class KafkaTopic:
         if _CREDENTIALS in trouble.lower():
             names = self._address.variables
             trouble += f" (check {names}_USER and {names}_PASSWORD)"
-        raise NotDelivered(f"the brokers did not take the answers: {trouble}", delivered)
+        raise NotDelivered(f"the brokers take nothing: {trouble}", delivered)
 
     def close(self) -> None:
         """Drop the producer; what it holds was not acknowledged, and is delivered again."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rsp_engine.io.sinks.delivery.courier import Delivery
     from rsp_engine.io.sources.live.address import Address
 
-__all__ = ["MqttBroker", "new_publisher"]
+__all__ = ["MqttBroker"]
 
 _IN_FLIGHT = 200
 """How many messages may be unacknowledged."""
@@ -34,21 +34,6 @@ _CONNECT_S = 10.0
 """Seconds to wait for the broker to accept the connection."""
 _ACK_TIMEOUT_S = 30.0
 """Seconds without any acknowledgement after which delivery fails."""
-
-
-def new_publisher(address: Address, version: int, name: str, *, reconnects: bool) -> mqtt.Client:
-    """Return a client that is not connected yet, with the credentials of an address."""
-    is_old = version == 3
-    client = mqtt.Client(
-        CallbackAPIVersion.VERSION2,
-        client_id=name,
-        protocol=MQTTProtocolVersion.MQTTv311 if is_old else MQTTProtocolVersion.MQTTv5,
-        reconnect_on_failure=reconnects,
-    )
-    client.max_queued_messages_set(0)
-    client.max_inflight_messages_set(_IN_FLIGHT)
-    set_credentials(client, address)
-    return client
 
 
 class MqttBroker:
@@ -135,8 +120,16 @@ class MqttBroker:
         self._away, self._outcomes = None, {}
 
     def _new_client(self) -> mqtt.Client:
-        name = f"rsp-sink-{uuid4().hex[:12]}"
-        client = new_publisher(self._address, self._version, name, reconnects=False)
+        is_old = self._version == 3
+        client = mqtt.Client(
+            CallbackAPIVersion.VERSION2,
+            client_id=f"rsp-sink-{uuid4().hex[:12]}",
+            protocol=MQTTProtocolVersion.MQTTv311 if is_old else MQTTProtocolVersion.MQTTv5,
+            reconnect_on_failure=False,
+        )
+        client.max_queued_messages_set(0)
+        client.max_inflight_messages_set(_IN_FLIGHT)
+        set_credentials(client, self._address)
         client.on_connect = self._on_connect
         client.on_disconnect = self._on_disconnect
         client.on_publish = self._on_publish

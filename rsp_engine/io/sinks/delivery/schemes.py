@@ -75,9 +75,7 @@ class SinkPlan:
 
 
 def _mqtt(spec: Spec, address: Address, media_type: str) -> Callable[[], Courier]:
-    if not address.path or "#" in address.path or "+" in address.path:
-        hint = "write one topic after the host, without + and #: mqtt://host/ranking"
-        raise SinkError(f"{spec.name}: it names no topic to send to", hint)
+    address.check_single_topic()
     version = int(spec.choice("version", ("5", "3")))
     is_retained = spec.choice("retain", ("false", "true")) == "true"
     address.tls(), address.user()  # report configuration errors before the run starts

@@ -57,6 +57,12 @@ class Address:
         """Whether the scheme uses TLS."""
         return self.scheme in _TLS
 
+    def check_single_topic(self) -> None:
+        """Raise `SourceError` unless the path is one topic of MQTT, to which to send."""
+        if not self.path or "#" in self.path or "+" in self.path:
+            hint = "write one topic after the host, without + and #: mqtt://host/ranking"
+            raise SourceError(f"{self.name}: it names no topic to send to", hint)
+
     def variable(self, name: str) -> str | None:
         """Return the value of an environment variable of the address."""
         return self._environment.get(f"{self.variables}_{name}")
