@@ -1,9 +1,10 @@
 r"""The frames of lines: where their terms begin and end, as the blanks tell, for all lines at once.
 
 A line with a frame has a single space behind each term, and ends with a dot. Other lines of N-Quads
-are written again with single spaces, if only their blanks or a comment differ, and follow the text:
+are written again with single spaces, behind the text; those of no more than five parts, up to a
+comment, then have a frame too:
 
-    <urn:a>\t<urn:b>  "c" <urn:g/7>  . # by hand      <urn:a> <urn:b> "c" <urn:g/7> .
+    <urn:a>\t<urn:b>  "c" <urn:g/7>  . # by hand      <urn:a> <urn:b> "c" <urn:g/7> . # by hand
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from rsp_engine.io.sources.columns.quad_lines import LineEdges
 from rsp_engine.io.sources.columns.words import WIDTH, Words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LineFrames", "frame_lines", "is_utf8"]
 
-_NEWLINE, _SPACE, _DOT = b"\n ."
+_NEWLINE, _RETURN, _SPACE, _HASH, _DOT = b"\n\r #."
+_TABS_TO_SPACES = bytes.maketrans(b"\t", b" ")
 _LAST_ASCII = 0x7F
 
 
@@ -64,10 +66,10 @@ def frame_lines(data: bytes, terms: int, *, respaces: bool) -> LineFrames:
     if not respaces or len(frames.rows) == len(frames.starts):
         return frames
     odd = [*frames.others(frames.rows)]
-    text = _respaced([data[start:end] for _, start, end in odd])
+    text = _with_single_blanks(b"".join([data[start:end] for _, start, end in odd]))
     if len(text) < WIDTH:
         return frames
-    more = _frames(text, terms)
+    more = _frames(text, terms, has_single_blanks=True)
     numbers = np.array([number for number, *_ in odd], dtype=np.int64)
     rows = np.concatenate((frames.rows, numbers[more.rows]))
     edges = frames.edges.joined(more.edges, len(data))
@@ -84,35 +86,47 @@ def is_utf8(data: bytes) -> bool:
     return True
 
 
-def _frames(data: bytes, terms: int) -> LineFrames:
-    """Return the frames of the lines of a text, as they are."""
+def _frames(data: bytes, terms: int, *, has_single_blanks: bool = False) -> LineFrames:
+    """Return the frames of the lines of a text, as they are.
+
+    In a text that was written again with single blanks, terms have none.
+    """
     words = Words(data)
     text = words.bytes
     marks = np.flatnonzero(text <= _SPACE)
     kinds = text[marks]
-    last = np.flatnonzero(kinds == _NEWLINE)
+    newlines = last = np.flatnonzero(kinds == _NEWLINE)
     first, starts = np.zeros_like(last), np.zeros_like(last)
     first[1:] = last[:-1] + 1
     ends = marks[last]
     starts[1:] = ends[:-1] + 1
+    have_return = text[ends - 1] == _RETURN
+    if have_return.any():
+        last = last - have_return
+        kinds[last] = _NEWLINE
     have_frame = last - first >= terms
-    have_frame &= (marks[last - 1] == ends - 2) & (text[ends - 1] == _DOT)
+    behind = np.minimum(first + terms, last) if has_single_blanks else last  # the dot
+    have_frame &= marks[behind - 1] == marks[behind] - 2
+    have_frame &= text[marks[behind] - 1] == _DOT
+    if has_single_blanks:
+        comments = text[np.minimum(marks[behind] + 1, len(text) - 1)]
+        have_frame &= (behind == last) | (comments == _HASH) | (comments < _SPACE)
     if not data.isascii() and not is_utf8(data):
         have_frame[np.searchsorted(ends, np.flatnonzero(text > _LAST_ASCII))] = False
     are_others = (kinds != _SPACE) & (kinds != _NEWLINE)
     if are_others.any():
-        have_frame[np.searchsorted(last, np.flatnonzero(are_others))] = False
+        have_frame[np.searchsorted(newlines, np.flatnonzero(are_others))] = False
 
     def edges_of(rows: Integers) -> LineEdges:
         return LineEdges(
             starts[rows],
             *(marks[first[rows] + number] for number in (0, 1)),
-            *(marks[last[rows] - number] for number in (terms - 2, 1)),
+            *(marks[behind[rows] - number] for number in (terms - 2, 1)),
         )
 
     pairs = np.flatnonzero(marks[1:] == marks[:-1] + 1)
     if len(pairs):  # perhaps within a text
-        rows = np.unique(np.searchsorted(last, pairs + 1))
+        rows = np.unique(np.searchsorted(newlines, pairs + 1))
         rows = rows[have_frame[rows]]
         have_frame[rows] = ~_are_beside_blanks(text, edges_of(rows))
     rows = np.flatnonzero(have_frame)
@@ -127,21 +141,13 @@ def _are_beside_blanks(text: NDArray[np.uint8], edges: LineEdges) -> Booleans:
     return are_beside
 
 
-def _respaced(lines: Sequence[bytes]) -> bytes:
-    """Return lines with single blanks and without comments; nothing if blanks may be in terms."""
-    text = b"".join(lines)
-    # These separate terms for `bytes.split`, but not in N-Quads.
-    if b"\v" in text or b"\f" in text or text.count(b"\r") > text.count(b"\r\n"):
-        return b""
-    return b"".join([_with_single_blanks(line) for line in lines])
+def _with_single_blanks(text: bytes) -> bytes:
+    r"""Return a text with a single space for adjacent blanks, and none where a line begins.
 
-
-def _with_single_blanks(line: bytes) -> bytes:
-    r"""Return a line with single blanks and without its comment, if no term has a blank.
-
-    >>> _with_single_blanks(b"<a>\t<b>  <c> <d>  . # e")
-    b'<a> <b> <c> <d> .\n'
+    >>> _with_single_blanks(b"<a>\t<b>  <c> <d>  . # e\n <a> .\n")
+    b'<a> <b> <c> <d> . # e\n<a> .\n'
     """
-    parts = line.split()
-    is_quad = parts[4:5] == [b"."] and (len(parts) == 5 or parts[5].startswith(b"#"))
-    return b" ".join(parts[:5]) + b"\n" if is_quad else line.strip() + b"\n"
+    chars = np.frombuffer(text.translate(_TABS_TO_SPACES), dtype=np.uint8)
+    are_kept = chars != _SPACE
+    are_kept[1:] |= (chars[:-1] != _SPACE) & (chars[:-1] != _NEWLINE)
+    return chars[are_kept].tobytes()

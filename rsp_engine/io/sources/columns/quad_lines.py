@@ -165,44 +165,26 @@ class QuadLines:
 
     def _alike(self, elements: Integers) -> Integers:
         """Return the quads that may repeat a triple of their element, or may be repeated."""
-        edges = self.edges
-        objects = Words(self.data).at(np.minimum(edges.predicates + 1, edges.objects - 8))
-        sizes = edges.objects - edges.starts
+        words, edges = Words(self.data), self.edges
         largest = int(np.diff(np.flatnonzero(self.begins), append=len(self)).max())
-        hashes = mixed((elements.view(np.uint64), objects, sizes.view(np.uint64)))
+        subjects = words.at(np.maximum(edges.subjects - 8, edges.starts))
+        hashes = mixed((elements.view(np.uint64), subjects))
         alike = _repeated(hashes, largest)
-        if len(alike):  # few, as objects differ most
-            alike = alike[_repeated(self._subjects_and_predicates(elements, alike), largest)]
-        unwritten = self._unwritten(_EVERY)
-        if not len(unwritten):
+        if not len(alike):
             return alike
-        # An object that is not written as the engine does may be the same term as another text.
-        near = self._with_predicate_of(unwritten)
-        keys = self._subjects_and_predicates(elements, near)
-        again = _repeated(keys, largest)
-        are_unwritten = np.isin(near[again], unwritten, assume_unique=True)
-        keys = keys[again]
-        return np.union1d(alike, near[again[np.isin(keys, keys[are_unwritten])]])
-
-    def _with_predicate_of(self, places: Integers) -> Integers:
-        """Return the quads whose predicate ends as that of one of some quads."""
-        edges = self.edges
-        ends = Words(self.data).at(np.maximum(edges.predicates - 8, edges.subjects + 1))
-        return np.flatnonzero(np.isin(ends, np.unique(ends[places])))
-
-    def _subjects_and_predicates(
-        self, elements: Integers, places: Integers | slice
-    ) -> NDArray[np.uint64]:
-        """Return hashes of the element, the subject and the predicate of some quads."""
-        words = Words(self.data)
-        starts, subjects, predicates, *_ = (column[places] for column in self.edges)
-        return mixed(
-            (
-                elements[places].view(np.uint64),
-                words.at(np.maximum(subjects - 8, starts)),
-                words.at(np.maximum(predicates - 8, subjects + 1)),
-            )
-        )
+        edges = edges.at(alike)
+        predicates = words.at(np.maximum(edges.predicates - 8, edges.subjects + 1))
+        hashes = mixed((hashes[alike], predicates))
+        objects = words.at(np.minimum(edges.predicates + 1, edges.objects - 8))
+        sizes = edges.objects - edges.predicates
+        are_repeated = np.zeros(len(alike), dtype=np.bool_)
+        are_repeated[_repeated(mixed((hashes, objects, sizes.view(np.uint64))), largest)] = True
+        unwritten = self._unwritten(alike)
+        if len(unwritten):
+            # They may be the same term as another text: any object of their subject and predicate.
+            again = _repeated(hashes, largest)
+            are_repeated[again] |= np.isin(hashes[again], hashes[unwritten])
+        return alike[are_repeated]
 
     def at(self, chosen: Booleans) -> QuadLines:
         """Return some of the quads, among them the first one of each element."""
