@@ -164,11 +164,19 @@ class RemoteValues:
         self._values: Floats = np.empty(0)
         self._kinds = np.empty(0, dtype=np.int8)
         self._are_several: Booleans = np.empty(0, dtype=np.bool_)
+        self._are_unread: Booleans = np.empty(0, dtype=np.bool_)
         self.renew(replica.known_keys())
 
     def renew(self, keys: Integers) -> None:
-        """Read the values of changed keys again."""
+        """Read the values of changed keys again, once they are asked for: most never are."""
         self._grow()
+        self._are_unread[keys] = True
+
+    def _read_those_of(self, keys: Integers) -> None:
+        """Read the values of those of these keys that have changed."""
+        keys = np.unique(keys[self._are_unread[keys]])
+        if not len(keys):
+            return
         answers = self._replica.look(keys)
         sizes = np.fromiter(map(len, answers), dtype=np.int64, count=len(answers))
         has_any = sizes > 0
@@ -176,6 +184,7 @@ class RemoteValues:
         first = [solutions[0] for solutions in answers if solutions]
         self._values[keys[has_any]], self._kinds[keys[has_any]] = self._read(first)
         self._are_several[keys] = sizes > 1
+        self._are_unread[keys] = False
 
     def _read(self, solutions: Sequence[RemoteSolution]) -> tuple[Floats, Integers]:
         """Return the number of each solution, and its kind."""
@@ -191,6 +200,7 @@ class RemoteValues:
     def of(self, keys: Integers) -> Floats:
         """Return the value of each key, and record the kinds for the scores."""
         self._grow()
+        self._read_those_of(keys)
         if self._are_several[keys].any():
             self._scores.answer_several()
         kinds = self._kinds[keys]
@@ -203,7 +213,9 @@ class RemoteValues:
             more = max(more, len(self._values))
             self._values = np.concatenate((self._values, np.full(more, np.nan)))
             self._kinds = np.concatenate((self._kinds, np.full(more, _NONE, dtype=np.int8)))
-            self._are_several = np.concatenate((self._are_several, np.zeros(more, dtype=np.bool_)))
+            none = np.zeros(more, dtype=np.bool_)
+            self._are_several = np.concatenate((self._are_several, none))
+            self._are_unread = np.concatenate((self._are_unread, none))
 
     def solutions(self, keys: Integers) -> list[tuple[RemoteSolution, ...]]:
         """Return all remote solutions of each key."""

@@ -157,7 +157,7 @@ def alike_rows(text: str) -> AlikeRows | None:
         return None
     columns = list(zip(*rows, strict=True)) if len(first) > 1 else [tuple(rows)]
     fixed = stop - start - sum(len(column[0]) for column in columns)
-    size = sum(sum(map(len, column)) for column in columns) + fixed * len(rows)
+    size = sum(len("".join(column)) for column in columns) + fixed * len(rows)
     if size + (len(rows) - 1) * (len(between[0]) if between else 0) != end - start:
         return None
     return AlikeRows(first, dict(zip(first, columns, strict=True)), len(rows))

@@ -150,4 +150,5 @@ def _with_single_blanks(text: bytes) -> bytes:
     chars = np.frombuffer(text.translate(_TABS_TO_SPACES), dtype=np.uint8)
     are_kept = chars != _SPACE
     are_kept[1:] |= (chars[:-1] != _SPACE) & (chars[:-1] != _NEWLINE)
-    return chars[are_kept].tobytes()
+    kept: NDArray[np.uint8] = chars[are_kept]
+    return kept.tobytes()
