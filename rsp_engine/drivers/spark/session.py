@@ -221,7 +221,8 @@ def _configuration(master: str | None, settings: Mapping[str, str]) -> SparkConf
             conf.setIfMissing(key, value)
     conf.setAll(list(settings.items()))
     if master is not None or ("spark.master" not in defaults and not conf.contains("spark.master")):
-        conf.setMaster(_with_retries(master or "local[*]"))
+        tries = conf.get("spark.task.maxFailures") or str(_TRIES)
+        conf.setMaster(_with_retries(master or "local[*]", tries))
     return conf
 
 
@@ -318,14 +319,16 @@ def _silence(context: SparkContext) -> None:
         server.handle_error = lambda request, client_address: None  # type: ignore[method-assign]
 
 
-def _with_retries(master: str) -> str:
-    """Return a local master with retries of tasks: without them, Spark fails when a worker dies.
+def _with_retries(master: str, tries: str) -> str:
+    """Return a local master that tries tasks again: without that, a run ends when a worker dies.
 
-    >>> _with_retries("local"), _with_retries("local[2]"), _with_retries("local[*,9]"), _with_retries("spark://a:7077")
-    ('local[1,8]', 'local[2,8]', 'local[*,9]', 'spark://a:7077')
+    Spark does not read `spark.task.maxFailures` there.
+
+    >>> [_with_retries(master, "8") for master in ("local", "local[2]", "local[*,9]", "yarn")]
+    ['local[1,8]', 'local[2,8]', 'local[*,9]', 'yarn']
     """
     cores = re.fullmatch(r"local(?:\[([0-9]+|\*)\])?", master)
-    return master if cores is None else f"local[{cores[1] or 1},{_TRIES}]"
+    return master if cores is None else f"local[{cores[1] or 1},{tries}]"
 
 
 @contextmanager

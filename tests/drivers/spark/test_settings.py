@@ -28,7 +28,8 @@ def test_settings_of_the_user_prevail(tmp_path, monkeypatch):
     assert conf.get("spark.driver.memory") is None, "Spark reads it from its file"
     assert conf.get("spark.task.maxFailures") == "2"
     assert conf.get("spark.ui.enabled") == "false"
-    assert conf.get("spark.master") == "local[*,8]"
+    assert conf.get("spark.master") == "local[*,2]", "where Spark does not read the setting"
+    assert _configuration(None, {}).get("spark.master") == "local[*,8]"
     assert _configuration("spark://a:1", {}).get("spark.master") == "spark://a:1"
 
 
@@ -54,6 +55,16 @@ def test_a_package_that_executors_lack_is_named():
     failure = SparkDriver(SplitRun([], {}, print))._failure(trace)
     assert failure.message == "the executors of Spark cannot import rsp_engine"
     assert "PYSPARK_PYTHON" in str(failure.hint)
+
+
+def test_an_error_of_the_engine_on_an_executor_keeps_its_message_and_its_hint():
+    """The traceback of a task is in the message of Spark, which is in that of Java."""
+    raised = DriverError("the pane file a.panes cannot be read: it is cut off", "look at it")
+    name = f"{DriverError.__module__}.{DriverError.__qualname__}"
+    trace = f"An error.\n: Job aborted: Traceback:\n  raise _damage()\n{name}: {raised}\n\n\tat a.B"
+    failure = SparkDriver(SplitRun([], {}, print))._failure(trace)
+    assert failure.message == f"an executor failed: {raised.message}"
+    assert failure.hint == "look at it; the state before this batch is kept"
 
 
 @pytest.mark.skipif(TIMES == 1, reason="RSP_THOROUGH=1 asks for it: Spark starts twice")
