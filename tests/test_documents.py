@@ -16,7 +16,7 @@ from rsp_engine.errors import QueryError
 from rsp_engine.grammar import parse, validate
 from rsp_engine.grammar.builtins import BUILTINS
 from rsp_engine.grammar.parser import DEEPEST
-from rsp_engine.grammar.parser.tables import tables as raw_parser
+from rsp_engine.grammar.parser import tables as raw_parser
 from rsp_engine.grammar.validate import LARGEST_QUERY
 from rsp_engine.http_client import faults
 from rsp_engine.io.sinks import FORMATS as SINKS

@@ -22,7 +22,7 @@ from rsp_engine.model.candidates import Candidates
 from rsp_engine.policies import elected_set
 from rsp_engine.policies.voi import Learner, Voi
 from rsp_engine.replica.store.estimator import estimator
-from rsp_engine.replica.store.freshness_table import FreshnessTable
+from rsp_engine.replica.store.replica import FreshnessTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,7 +18,7 @@ from rsp_engine.operators.scoring.ranking_measures import measure
 from rsp_engine.policies import POLICIES, elected_set
 from rsp_engine.policies.voi import Learner, Voi
 from rsp_engine.replica.store.estimator import LearnedIntervals, estimator
-from rsp_engine.replica.store.freshness_table import FreshnessTable
+from rsp_engine.replica.store.replica import FreshnessTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

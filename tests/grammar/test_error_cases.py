@@ -22,10 +22,10 @@ from typer.testing import CliRunner
 from rsp_engine.cli import app
 from rsp_engine.errors import QueryError
 from rsp_engine.grammar import parse, validate
+from rsp_engine.grammar.parser import tables
 from rsp_engine.grammar.parser.error_hints import HINTS
 from rsp_engine.grammar.parser.escapes import undo_codepoint_escapes
 from rsp_engine.grammar.parser.failure import Failure
-from rsp_engine.grammar.parser.tables import tables
 from rsp_engine.grammar.rules import RULES
 from rsp_engine.grammar.validate import read_query
 from tests.data import PROJECT

@@ -6,9 +6,9 @@ import importlib
 
 import pytest
 
-from rsp_engine.grammar.parser.tables import tables
+from rsp_engine.grammar.parser import tables
 
-module = importlib.import_module("rsp_engine.grammar.parser.tables")
+module = importlib.import_module("rsp_engine.grammar.parser")
 
 
 @pytest.fixture

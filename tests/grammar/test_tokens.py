@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from lark.exceptions import UnexpectedCharacters
 
-from rsp_engine.grammar.parser.tables import tables
+from rsp_engine.grammar.parser import tables
 from tests.grammar.test_fuzz import TOKENS
 from tests.thoroughness import examples
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.replica.budget_shares import AbsentKeys, shares
-from rsp_engine.replica.store.freshness_table import NEVER
+from rsp_engine.replica.store.replica import NEVER
 
 scored = st.dictionaries(
     st.integers(0, 50), st.floats(allow_nan=False) | st.sampled_from([1.0, 2.0]), max_size=12

@@ -29,7 +29,7 @@ from rsp_engine.evaluators.service.shared_replica import News, SharedReplica
 from rsp_engine.policies.policy import ValuingPolicy, elected_set
 from rsp_engine.replica.budget_shares import AbsentKeys, shares
 from rsp_engine.replica.endpoints.endpoint import UNLIMITED, FetchResult, Limits
-from rsp_engine.replica.store.freshness_table import NEVER
+from rsp_engine.replica.store.replica import NEVER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
