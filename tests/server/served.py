@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rsp_engine import Client
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
 __all__ = ["Served", "eventually", "lines_of_run", "served"]
@@ -109,7 +109,9 @@ def eventually(call: Callable[[], Any], patience: float = _PATIENCE_S) -> Any:
         time.sleep(0.05)
 
 
-def lines_of_run(server: Served, tmp_path: Path, streams: list[str], *texts: str) -> list[str]:
+def lines_of_run(
+    server: Served, tmp_path: Path, streams: list[str], *texts: str, flags: Sequence[str] = ()
+) -> list[str]:
     """Return what `rsp run` prints of the logs of streams; it leaves the last windows open."""
     files = []
     for number, text in enumerate(texts):
@@ -122,6 +124,7 @@ def lines_of_run(server: Served, tmp_path: Path, streams: list[str], *texts: str
     command = [sys.executable, "-m", "rsp_engine.cli", "run", *files, *bound, "--for", "6s"]
     checkpoint = tmp_path / f"checkpoint-{number}"
     subprocess.run(  # noqa: S603 - it is our own
-        [*command, "--output", str(output), "--checkpoint", str(checkpoint), "--quiet"], check=True
+        [*command, "--output", str(output), "--checkpoint", str(checkpoint), "--quiet", *flags],
+        check=True,
     )
     return output.read_text().splitlines()
