@@ -10,6 +10,8 @@ of a fenced block says what is done with it:
     sparql   it must be a valid query, without warnings
     turtle, json, jsonl, csv, toml
              it must be well-formed
+    ini, yaml, dockerfile
+             a test of its own reads it
     text     it is a drawing
     (none)   it is what the last block that was run has printed; `...` stands for anything
 
@@ -318,7 +320,7 @@ def _check_form(block: Block) -> None:
             assert len(widths) == 1, f"{block}: its rows are not of one length"
         case "toml":
             tomllib.loads(block.text)
-        case "text":
+        case "text" | "ini" | "yaml" | "dockerfile":
             pass
         case _:
             raise AssertionError(f"{block}: nobody knows what to do with {block.language}")

@@ -345,6 +345,8 @@ class StreamService:
             return
         if not is_planned(group.folder, jobs):
             logs = self.catalog.logs()
+            for iri in {iri for job in jobs for iri in job.reads if iri in logs}:
+                logs[iri].tidy()  # so that what is planned is not removed at once
             check_places(jobs, logs)
             had_run = group.is_active
             group.stop()

@@ -54,6 +54,8 @@ class _Run:
 
     process: subprocess.Popen[bytes]
     began: float = field(default_factory=time.monotonic)
+    is_ready: bool = False
+    """Whether it has begun to run queries; until then, nothing is lost if it is killed."""
     place: Any = None
     """How far the checkpoint was at its first report."""
     seen: Any = None
@@ -110,14 +112,22 @@ class WorkerGroup:
         with self._lock:
             self._stopping.set()
             thread, run = self._thread, self._run
-            if run is not None and run.process.stdin is not None:
-                with suppress(OSError):
-                    run.process.stdin.close()
+            if run is not None:
+                self._end(run)
         if thread is not None and thread is not threading.current_thread():
             thread.join(_STOP_S)
             if thread.is_alive() and run is not None:
                 self._kill(run, "it did not stop")
                 thread.join()
+
+    @staticmethod
+    def _end(run: _Run) -> None:
+        """Let a process end after its micro-batch; at once, if it has not begun."""
+        if not run.is_ready:
+            run.process.kill()
+        elif run.process.stdin is not None:
+            with suppress(OSError):
+                run.process.stdin.close()
 
     @property
     def is_active(self) -> bool:
@@ -205,8 +215,8 @@ class WorkerGroup:
             return None
         with self._lock:
             self._run = run = _Run(process)
-            if self._stopping.is_set() and process.stdin is not None:
-                process.stdin.close()
+            if self._stopping.is_set():
+                self._end(run)
         return run
 
     def _listen(self, run: _Run) -> None:
@@ -221,7 +231,7 @@ class WorkerGroup:
                 if "report" in message:
                     self._take_report(run, message["report"])
                 elif "ready" in message:
-                    run.moved = time.monotonic()
+                    run.moved, run.is_ready = time.monotonic(), True
                     self._set("running")
                 else:
                     run.last = message

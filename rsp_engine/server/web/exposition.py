@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.server.service import StreamService
 
-__all__ = ["exposition"]
+__all__ = ["METRICS", "exposition"]
 
 
 class _Metric(NamedTuple):
@@ -86,6 +86,10 @@ _OF_QUERIES = {
         lambda q: None if q["watermark"] is None else q["watermark"] / 1000,
     ),
 }
+
+
+METRICS = frozenset({"rsp_up", "rsp_query_state", *_OF_STREAMS, *_OF_QUERIES})
+"""The names of the metrics."""
 
 
 def exposition(service: StreamService) -> str:
