@@ -56,6 +56,7 @@ class AnswerFeed:
         """The number of the last answer that was read."""
         self._clients = 0
         self._moved = asyncio.Condition()
+        self._starting = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
 
     async def follow(
@@ -64,11 +65,12 @@ class AnswerFeed:
         """Yield the answers after a number, for ever; None whenever nothing came for a while."""
         self._clients += 1
         try:
-            if self._task is None:
-                end = await asyncio.to_thread(self._reader.end)
-                self._offset, self._last = end.offset, end.number
-                self._recent.clear()
-                self._task = asyncio.create_task(self._read_on())
+            async with self._starting:  # of clients that come at once, the first one starts it
+                if self._task is None:
+                    end = await asyncio.to_thread(self._reader.end)
+                    self._offset, self._last = end.offset, end.number
+                    self._recent.clear()
+                    self._task = asyncio.create_task(self._read_on())
             while not is_over():
                 if after >= self._last:
                     if not await self._wait(after):
