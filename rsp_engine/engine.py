@@ -453,6 +453,7 @@ class Engine:
         """Open a DataFrame; its rows are in the checkpoint, or in a temporary folder."""
         from rsp_engine.drivers.spark.data_frame import FrameOptions, open_frame
 
+        is_kept = self._checkpoint is not None
         if self._checkpoint is not None:
             folder = Path(self._checkpoint) / "frames"
             folder.mkdir(parents=True, exist_ok=True)
@@ -460,7 +461,8 @@ class Engine:
             self._rows = self._rows or TemporaryDirectory(prefix="rsp-")
             folder = Path(self._rows.name)
         self._frames += 1
-        return open_frame(frame, FrameOptions(template, time, unit), folder, self._frames)
+        options = FrameOptions(template, time, unit)
+        return open_frame(frame, options, folder, self._frames, is_kept=is_kept)
 
     def _iri(self, name: str) -> str:
         """Return the IRI of a name; raise if it has a prefix that nobody declares."""

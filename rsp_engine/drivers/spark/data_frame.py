@@ -87,10 +87,13 @@ class FrameOptions:
         return Spec(place, {**options, **named, "format": "json"})
 
 
-def open_frame(frame: DataFrame, options: FrameOptions, folder: Path, number: int) -> ElementSource:
+def open_frame(
+    frame: DataFrame, options: FrameOptions, folder: Path, number: int, *, is_kept: bool
+) -> ElementSource:
     """Return the rows of a DataFrame as a source; those of a batch are written to a folder.
 
-    `number` tells apart DataFrames with the same columns.
+    `number` tells apart DataFrames with the same columns; `is_kept` says whether the folder is that
+    of a checkpoint, which all executors can reach.
     """
     name = f"DataFrame {number} ({', '.join(frame.columns)})"
     if type(frame).__module__.startswith("pyspark.sql.connect"):
@@ -103,7 +106,10 @@ def open_frame(frame: DataFrame, options: FrameOptions, folder: Path, number: in
     unit = cast("TimeUnit", spec.choice("unit", TIME_UNITS))
     template = None if options.template is None else line_template(spec)
     path = folder / f"{number}.json"
-    _check_folder(frame, folder, name)
+    master = str(frame.sparkSession.sparkContext.master)
+    if not is_kept and not master.startswith("local"):
+        hint = "name a checkpoint in a folder that all can reach"
+        raise BindingError(f"{name}: the executors of {master} share no temporary folder", hint)
     if not path.exists():  # else a run is resumed
         _write(lines, path, name)
     return JsonLinesSource(FileInput(name, path), unit, template)
@@ -156,14 +162,6 @@ def _object(frame: DataFrame) -> Column:
     if datatype is None:
         return text
     return F.concat(F.lit('"'), text, F.lit(f'"^^<{_XSD}{datatype}>'))
-
-
-def _check_folder(frame: DataFrame, folder: Path, name: str) -> None:
-    """Refuse a temporary folder that executors cannot see."""
-    master = str(frame.sparkSession.sparkContext.master)
-    if folder.parent.name != "frames" and not master.startswith("local"):
-        hint = "name a checkpoint in a folder that all can reach"
-        raise BindingError(f"{name}: the executors of {master} share no temporary folder", hint)
 
 
 def _write(lines: DataFrame, path: Path, name: str) -> None:

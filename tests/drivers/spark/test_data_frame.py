@@ -168,6 +168,15 @@ def test_a_frame_that_does_not_fit_is_refused(spark, here, columns, options, sai
         reader.bind(":s", frame, **options)
 
 
+def test_on_a_cluster_a_frame_needs_a_checkpoint(spark, tmp_path, monkeypatch):
+    frame = spark.createDataFrame([], "subject string, predicate string, object string, time long")
+    monkeypatch.setattr(spark.sparkContext, "master", "spark://host:7077")
+    with engine() as reader, pytest.raises(BindingError, match="share no temporary folder"):
+        reader.bind(":s", frame)
+    with engine(checkpoint=tmp_path / "state") as reader:
+        reader.bind(":s", frame)
+
+
 def test_a_file_takes_its_options_behind_a_question_mark():
     with pytest.raises(BindingError, match="only a DataFrame takes template"):
         engine().bind(":s", "rows.json", template="t.ttl")

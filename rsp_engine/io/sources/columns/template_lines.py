@@ -28,6 +28,7 @@ from rsp_engine.io.sources.columns.plain_lines import TRIPLES
 from rsp_engine.io.sources.files.blocks import lines as lines_of
 from rsp_engine.io.sources.files.message_template import FORMS, time_of_value
 from rsp_engine.io.sources.files.template import encode_for_iri, escape_literal
+from rsp_engine.io.sources.times import in_milliseconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -258,10 +259,15 @@ class _Rows:
     def times(self, steps: Steps, unit: TimeUnit) -> tuple[Integers, Booleans]:
         """Return the time of each line, and which lines have one."""
         column = self._column(steps)
-        if unit == "ms" and pa.types.is_integer(column.type) and not column.null_count:
-            return column.to_numpy(), np.ones(self.count, dtype=np.bool_)
-        found = np.zeros(self.count, dtype=np.int64)
         have_time = np.ones(self.count, dtype=np.bool_)
+        if pa.types.is_integer(column.type) and not column.null_count:
+            numbers: Integers = column.to_numpy()
+            if unit == "ms":
+                return numbers, have_time
+            times = in_milliseconds(numbers, unit) if (numbers >= 0).all() else None
+            if times is not None:
+                return times, have_time
+        found = np.zeros(self.count, dtype=np.int64)
         for row, value in enumerate(column.to_pylist()):
             try:
                 found[row] = time_of_value(value, unit)
