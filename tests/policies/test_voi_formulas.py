@@ -280,6 +280,13 @@ def test_steps_grow_with_the_root_of_their_number_and_with_the_scale_of_the_key(
     assert spread(15, 1) == pytest.approx(spread(30, 1) * (4 + sizes / 1.2) / (4 + count))
 
 
+def test_a_step_out_of_all_proportion_counts_four_usual_ones():
+    model, one = ChangedValue(), numbers([0])
+    for new in (4, 2, 4, 2, 4, 2, 1003):
+        model.observe(one, floats(new), floats(3), floats(3), floats(1), redrawn(1), 10.0)
+    assert model.state()["jumps"] == [[7, 6 + 4]]
+
+
 def test_the_scale_of_a_key_without_a_change_is_forgotten_without_harm():
     model = seen(lambda chance, old: old + 1, turns=1, size=3)
     model.forget(numbers([2, 3]))
