@@ -26,8 +26,8 @@ from rsp_engine.engine import Engine
 from rsp_engine.io.sinks.jsonl import JSONL
 
 EX = "http://example.org/"
-READINGS = sized(short=400_000, full=1_600_000)
-RUNS = sized(short=3, full=7)
+READINGS = sized(short=100_000, full=400_000)
+RUNS = sized(short=3, full=5)
 COUNTS = (1, 10, 50, 200)
 HEAD = (
     "PREFIX : <http://example.org/> REGISTER RSTREAM :{name} AS SELECT {shown}"
@@ -63,7 +63,7 @@ def write_readings(path: Path) -> None:
             sensor, value = number * 7919 % 400, number * 104_729 % 1_000_003
             file.write(
                 f"<{EX}sensor/{sensor}> <{EX}value>"
-                f' "{value}"^^<http://www.w3.org/2001/XMLSchema#integer> <{EX}at/{number}> .\n'
+                f' "{value}"^^<http://www.w3.org/2001/XMLSchema#integer> <{EX}at/{number + 1}> .\n'
             )
 
 
