@@ -40,7 +40,7 @@ def test_all_policies_of_a_comparison_see_the_same(monkeypatch):
     """Every run of the bundled suite is looked at as the engine gets it: all but the policy."""
     seen: dict[tuple[object, ...], list[tuple[str, Any]]] = {}
     plan_of = policy_run.plan_of
-    suite = read_suite(find_suite("fair-trials"), quick=True)
+    suite = read_suite(find_suite("fair-trials-signal"), quick=True)
     suite = replace(
         suite,
         data=replace(suite.data, datasets=1, windows=3),
