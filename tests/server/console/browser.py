@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -110,6 +111,7 @@ def open_console(
         context.close()
 
 
+@cache
 def packages(folder: Path) -> Path:
     """Return the sources of the console with the packages that they need; skip without node."""
     if shutil.which("node") is None or (npm := shutil.which("npm")) is None:

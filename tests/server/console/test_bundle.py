@@ -20,9 +20,13 @@ BUNDLE = CONSOLE / "bundle"
 LARGEST = 400_000
 
 
+@pytest.fixture(scope="session")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return packages(tmp_path_factory.getbasetemp())
+
+
 @pytest.mark.outside
-def test_the_bundle_is_that_of_its_sources(tmp_path: Path) -> None:
-    sources = packages(tmp_path)
+def test_the_bundle_is_that_of_its_sources(sources: Path, tmp_path: Path) -> None:
     node = shutil.which("node")
     assert node is not None
     subprocess.run(  # noqa: S603 - our own
@@ -36,8 +40,7 @@ def test_the_bundle_is_that_of_its_sources(tmp_path: Path) -> None:
 
 
 @pytest.mark.outside
-def test_the_types_of_the_sources_are_right(tmp_path: Path) -> None:
-    sources = packages(tmp_path)
+def test_the_types_of_the_sources_are_right(sources: Path) -> None:
     node = shutil.which("node")
     assert node is not None
     subprocess.run(  # noqa: S603 - our own

@@ -43,9 +43,11 @@ ORDER BY DESC(?score) LIMIT 5
 """
 
 
-@pytest.fixture
-def axe(tmp_path: Path) -> str:
-    return (packages(tmp_path) / "node_modules" / "axe-core" / "axe.min.js").read_text()
+@pytest.fixture(scope="module")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return (
+        packages(tmp_path_factory.getbasetemp()) / "node_modules" / "axe-core" / "axe.min.js"
+    ).read_text()
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,9 @@ function css(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
+/** Return the style of a border that looks like a dashed line. */
+const borderOf = (dash: number[] = []): string => (dash.length === 0 ? "solid" : dash[0]! < 4 ? "dotted" : "dashed");
+
 const redraws = new Set<WeakRef<Chart>>();
 
 /** Draw all charts again, in the colours of another theme. */
@@ -78,7 +81,7 @@ export class Chart {
         width,
         height,
         cursor: { drag: { x: false, y: false }, points: { size: 6 } },
-        legend: { show: this.series.length > 1 },
+        legend: { show: this.series.length > 1, markers: { dash: (_, place) => borderOf(this.series[place - 1]?.dash) } },
         scales: {
           x: { time: false, range: (_, low, high) => (low === high ? [low - 1, high + 1] : [low, high]) },
           y: {

@@ -1,8 +1,11 @@
 // The answers of a query as they come. A feed goes on after the last id that it has seen, so that a
 // server that was away loses nothing.
 import { events, pathOf, Problem, request, type Answer } from "./api";
+import { store } from "./store";
 
 const KEPT = 300;
+/** A page that nobody sees for so long frees its connection: a browser has six to a server. */
+const UNSEEN_MS = 20_000;
 const MOST_CHARACTERS = 32e6;
 
 export type FeedStatus = "connecting" | "live" | "reconnecting" | "deleted";
@@ -53,11 +56,19 @@ export class Feed {
     const stopper = (this.stopper = new AbortController());
     let pause = 200;
     while (!stopper.signal.aborted) {
+      await seen();
+      const connection = new AbortController();
+      const close = (): void => connection.abort();
+      const unwatch = whenUnseen(close);
+      stopper.signal.addEventListener("abort", close);
+      // Of what was missed, no more than is kept is asked for.
+      const end = store.query(this.name)?.answers.last ?? 0;
+      if (this.last !== null && end > this.last + KEPT) [this.last, this.answers, this.sizes, this.size] = [null, [], [], 0];
       try {
         const headers: Record<string, string> = { Accept: "text/event-stream" };
         if (this.last !== null) headers["Last-Event-ID"] = String(this.last);
         const path = `${pathOf("queries", this.name)}/answers?last=${KEPT}`;
-        const response = await request(path, { headers, signal: stopper.signal, cache: "no-store" });
+        const response = await request(path, { headers, signal: connection.signal, cache: "no-store" });
         this.setStatus("live");
         pause = 200;
         for await (const event of events(response.body!)) {
@@ -67,6 +78,9 @@ export class Feed {
       } catch (error) {
         if (stopper.signal.aborted) return;
         if (error instanceof Problem && error.status === 404) return this.setStatus("deleted");
+      } finally {
+        unwatch();
+        stopper.signal.removeEventListener("abort", close);
       }
       this.setStatus("reconnecting");
       await new Promise((resolve) => setTimeout(resolve, pause));
@@ -97,6 +111,33 @@ export class Feed {
     }
     return true;
   }
+}
+
+/** Wait until the page is seen. */
+function seen(): Promise<void> {
+  return new Promise((resolve) => {
+    const look = (): void => {
+      if (document.visibilityState !== "visible") return;
+      document.removeEventListener("visibilitychange", look);
+      resolve();
+    };
+    document.addEventListener("visibilitychange", look);
+    look();
+  });
+}
+
+/** Call a function once the page has not been seen for a while; return what ends the watch. */
+function whenUnseen(call: () => void): () => void {
+  let timer = 0;
+  const look = (): void => {
+    clearTimeout(timer);
+    if (document.visibilityState !== "visible") timer = setTimeout(call, UNSEEN_MS);
+  };
+  document.addEventListener("visibilitychange", look);
+  return () => {
+    clearTimeout(timer);
+    document.removeEventListener("visibilitychange", look);
+  };
 }
 
 const feeds = new Map<string, Feed>();

@@ -70,7 +70,7 @@ function created(query: Query): HTMLElement {
     cell("Last window", window, lag),
     cell("Exactness", exact, share),
     cell("Answers", answers),
-    h("td", { class: "actions" }, link("Edit", `#/editor/${encodeURIComponent(name)}`), link("Budget", `#/budget/${encodeURIComponent(name)}`), pause, resume, stop),
+    h("td", { class: "actions" }, link("Edit", `#/editor/${encodeURIComponent(name)}`), query.services.length ? link("Budget", `#/budget/${encodeURIComponent(name)}`) : null, pause, resume, stop),
   );
   rows.set(row, (now) => {
     const { status } = now;

@@ -54,6 +54,7 @@ class Board {
   private readonly facts = h("span", { class: "small" });
   private readonly list = h("ol", { class: "ranking" });
   private readonly note = h("p", { class: "small" });
+  private readonly graph = h("pre", { class: "payload graph", tabindex: 0, "aria-label": "Graph of the answer" });
   private readonly slider: HTMLInputElement;
   private readonly latest: HTMLButtonElement;
   private readonly windows = h("ol", { class: "windows", "aria-label": "Windows so far" });
@@ -72,6 +73,7 @@ class Board {
       h("div", { class: "bar" }, this.state, this.exact, h("span", { class: "when" }, h("span", { class: "small" }, "window to "), this.window), this.facts, h("span", { class: "space" }), this.connection),
       h("div", { class: "bar time" }, this.slider, this.latest, this.windows),
       this.note,
+      this.graph,
       this.list,
     );
     this.feed = feedOf(query.name, query.created);
@@ -107,6 +109,7 @@ class Board {
     this.latest.disabled = this.at === null;
     setAttr(this.slider, "aria-valuetext", answer ? `window to ${time(answer.window.close)}` : "no window");
     if (answer === undefined) {
+      this.graph.hidden = true;
       showExact(this.exact, null);
       setText(this.note, waiting(this.query));
       return;
@@ -119,6 +122,8 @@ class Board {
     setAttr(this.element, "data-answer", String(answer.id));
     setText(this.facts, factsOf(answer, this.query));
     setText(this.note, noteOf(answer));
+    this.graph.hidden = !answer.graph;
+    setText(this.graph, cut(answer.graph ?? "", WHOLE));
     if (this.drawn !== answer.id) {
       this.drawn = answer.id;
       this.rank(answer, answers[index - 1]);
@@ -156,6 +161,8 @@ class Board {
     keyed(this.list, items, (item) => item.id, ({ id }) => this.line(id), (element, { row, id, isOut }, place) => {
       parts.get(element)!.update(row, this.query, { place, was: before === undefined ? null : earlier.get(id) ?? -1, most, length, isOut });
     });
+    this.list.classList.toggle("unranked", !this.query.ranked);
+    this.list.classList.toggle("unscored", scores.length === 0);
     this.list.classList.toggle("aged", rows.some((row) => row.age !== undefined));
     if (isMoving) glide(this.list, old);
   }
@@ -191,8 +198,10 @@ function waiting(query: Query): string {
 
 function noteOf(answer: Answer): string {
   if (answer.boolean !== undefined) return answer.boolean === null ? "Nothing to report." : `The answer is ${answer.boolean ? "yes" : "no"}.`;
-  if (answer.graph !== undefined) return cut(answer.graph || "An empty graph.", WHOLE);
+  if (answer.graph !== undefined) return answer.graph ? "" : "An empty graph.";
   const rows = answer.rows?.length ?? 0;
+  const { cold_misses: cold = 0, unanswered = 0 } = answer.stats;
+  if (rows === 0 && cold) return `No row in this window: the remote values of ${count(cold)} keys are not known${unanswered ? `, and the service did not answer for ${count(unanswered)}` : ""}.`;
   if (rows === 0) return "No row in this window.";
   return rows > MOST_ROWS ? `The first ${MOST_ROWS} of ${count(rows)} rows.` : "";
 }
@@ -204,6 +213,7 @@ function factsOf(answer: Answer, query: Query): string {
   if (stats.stale) facts.push(`${count(stats.stale)} stale`);
   if (stats.cold_misses) facts.push(`${count(stats.cold_misses)} cold`);
   if (stats.unanswered) facts.push(`${count(stats.unanswered)} unanswered`);
+  for (const [fault, times] of Object.entries(stats.faults ?? {})) facts.push(`${fault}: ${count(times)}`);
   if (stats.ndcg !== undefined) facts.push(`nDCG ${stats.ndcg.toFixed(2)}`);
   if (query.services[0]) facts.push(query.services[0].policy);
   return facts.join(" · ");

@@ -143,7 +143,7 @@ class Detail {
 
 function elementLine(element: Element_): HTMLElement {
   const times = element.timestamps.map((at) => time(at));
-  const head = [`#${count(element.number)}`, cut(times.join(", "), 60), `${count(element.triples)} ${element.triples === 1 ? "triple" : "triples"}`, bytes(element.bytes)];
+  const head = [`#${count(element.number)}`, cut(times.join(", "), 60), `${count(element.triples)} ${element.triples === 1 ? "triple" : "triples"}`, bytes(element.bytes)].filter(Boolean);
   return h("li", {}, h("div", { class: "small" }, head.join(" · ")), element.reason ? h("div", { class: "reason" }, element.reason) : null, h("div", { class: "payload" }, whole(element.payload)));
 }
 
