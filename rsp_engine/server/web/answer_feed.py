@@ -55,8 +55,10 @@ class AnswerFeed:
         self._last = 0
         """The number of the last answer that was read."""
         self._clients = 0
-        self._moved = asyncio.Condition()
         self._starting = asyncio.Lock()
+        self._moved = asyncio.Event()
+        """Set once, at the next change. It needs no lock, which clients that are cancelled again
+        while they are being cancelled would leave in the wrong hands."""
         self._task: asyncio.Task[None] | None = None
 
     async def follow(
@@ -92,17 +94,20 @@ class AnswerFeed:
 
     async def wake(self) -> None:
         """Let all clients look whether the query is still there."""
-        async with self._moved:
-            self._moved.notify_all()
+        self._tell()
+
+    def _tell(self) -> None:
+        self._moved.set()
+        self._moved = asyncio.Event()
 
     async def _wait(self, after: int) -> bool:
         """Wait for an answer after a number, or a change of the query; return whether one came."""
-        async with self._moved:
-            if self._last <= after:
-                try:
-                    await asyncio.wait_for(self._moved.wait(), 1.0)
-                except TimeoutError:
-                    return False
+        if self._last <= after:
+            try:
+                async with asyncio.timeout(1.0):
+                    await self._moved.wait()
+            except TimeoutError:
+                return False
         return self._last > after
 
     async def _from_disk(self, after: int) -> AsyncIterator[FeedItem | MissedAnswers]:
@@ -126,8 +131,7 @@ class AnswerFeed:
                     self._recent.popleft()
                 if items:
                     self._last = items[-1].number
-                async with self._moved:
-                    self._moved.notify_all()
+                self._tell()
             else:
                 await asyncio.sleep(_POLL_S)
 

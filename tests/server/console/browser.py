@@ -90,8 +90,8 @@ class ConsolePage:
 
     def check(self) -> None:
         """Check that no error was reported, and nobody else was asked."""
-        assert self.errors == []
-        assert self.foreign == []
+        assert not self.errors, self.errors
+        assert not self.foreign, self.foreign
 
 
 @contextmanager

@@ -25,7 +25,7 @@ const theme = EditorView.theme({
   ".cm-lintRange-warning": { textDecoration: "underline dotted var(--warn) 2px", textUnderlineOffset: "3px" },
   ".cm-lintPoint:after": { borderBottomColor: "var(--bad)" },
   ".cm-tooltip": { backgroundColor: "var(--surface)", color: "var(--text)", border: "1px solid var(--line)", borderRadius: "6px", boxShadow: "var(--shadow)", maxWidth: "min(520px, 90vw)" },
-  ".cm-tooltip-lint": { padding: "0" },
+  ".cm-tooltip-lint": { padding: "0", marginTop: "4px" },
   ".cm-diagnostic": { padding: "6px 10px", fontFamily: "system-ui, sans-serif", fontSize: "13px", borderLeftWidth: "3px" },
   ".cm-diagnostic-error": { borderLeftColor: "var(--bad)" },
   ".cm-diagnostic-warning": { borderLeftColor: "var(--warn)" },
