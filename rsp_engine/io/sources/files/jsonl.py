@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, cast
 
 from rsp_engine.io.sources.batch import ElementBatch
 from rsp_engine.io.sources.columns.jsonl_reader import read_json_lines
-from rsp_engine.io.sources.columns.template_lines import batches_of_lines, read_templated_lines
 from rsp_engine.io.sources.files.blocks import Gap, lines, text_blocks
 from rsp_engine.io.sources.files.json_element import UnfitError, element_in, object_in
 from rsp_engine.io.sources.files.message_template import Envelope, MessageTemplate
@@ -97,6 +96,9 @@ class JsonLinesSource:
             return None
         if self._template is None:
             return read_json_lines(data, self._unit, self._read, rename)
+        # It imports the functions of Arrow.
+        from rsp_engine.io.sources.columns.template_lines import read_templated_lines
+
         return read_templated_lines(data, self._template, self._unit, self._read, rename)
 
     def extent(self) -> Extent | None:
@@ -118,6 +120,8 @@ class JsonLinesSource:
                 yield block.letter
                 continue
             if self._template is not None:
+                from rsp_engine.io.sources.columns.template_lines import batches_of_lines
+
                 yield from batches_of_lines(
                     self.name, block, self._template, self._unit, self._read
                 )

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rsp_engine.io.sources.columns.jsonl_reader import read_json_lines
-from rsp_engine.io.sources.columns.template_lines import read_templated_lines
 from rsp_engine.io.sources.files.csv_table import Records
 from rsp_engine.io.sources.files.graph_times import GraphTimeRule, time_of
 from rsp_engine.io.sources.files.json_element import (
@@ -123,6 +122,9 @@ class Payloads:
             if self.template is None:
                 read = read_json_lines(text, self.unit, parse, rename)
             else:
+                # It imports the functions of Arrow.
+                from rsp_engine.io.sources.columns.template_lines import read_templated_lines
+
                 read = read_templated_lines(text, self.template, self.unit, parse, rename)
         except _SeveralItemsError:
             return None
