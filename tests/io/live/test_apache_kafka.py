@@ -81,7 +81,7 @@ def test_messages_come_once_through_three_kills_and_while_the_broker_is_away(tmp
     listed = listener.listed()
     assert set(listed) == since(MESSAGES), "none is lost"
     assert max(listed.values()) == 1, "none is twice"
-    assert all(offset is not None and offset > 0 for offset in offsets)
+    assert all(offset is not None and offset > 0 for offset in offsets), (offsets, listener.log())
 
 
 def test_a_run_may_start_at_a_time(broker):
@@ -101,7 +101,7 @@ def test_a_run_may_start_at_a_time(broker):
 
 
 def test_messages_that_retention_has_removed_end_a_run_that_needs_them(broker, tmp_path):
-    broker.create("short", **{"retention.ms": "500", "segment.ms": "200"})
+    broker.create("short", **{"retention.ms": "10000", "segment.ms": "200"})
     broker.send("short", [turtle(0, 1, 1), turtle(0, 11, 2)])
     url = broker.url("short", "format=turtle&idle=300ms")
 

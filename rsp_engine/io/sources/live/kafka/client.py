@@ -140,9 +140,12 @@ class TopicClient:
         """Commit an offset for each partition to the consumer group."""
         try:
             places = [self._at(partition, offset) for partition, offset in offsets.items()]
-            self._consumer.commit(offsets=places, asynchronous=False)
+            committed = self._consumer.commit(offsets=places, asynchronous=False)
         except KafkaException as failure:
             raise self._away(failure.args[0]) from None
+        failed = [place.error for place in committed or () if place.error is not None]
+        if failed:
+            raise self._away(failed[0])
 
     def read_from(self, partition: int, offset: int) -> None:
         """Read a partition from an offset on."""
