@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from rsp_engine.model.candidates import Candidates, Outlook
 from rsp_engine.policies import POLICIES, elected_set, policy_named
 from rsp_engine.policies.voi import AT_VOI, WSJ_VOI, Learner, Voi
+from rsp_engine.policies.voi.refresh_value import signalled_horizon
 from tests.policies.inputs import candidates, counts, entries, numbers, questions
 from tests.thoroughness import examples
 
@@ -98,6 +100,16 @@ def test_the_outlook_is_the_replica_with_the_chance_q_and_a_draw_otherwise():
         (p * learner.marginal.levels().chances).tolist()
     )
     assert found.chances.sum(axis=1).tolist() == pytest.approx([1, 1])
+
+
+def test_how_long_a_value_serves_does_not_depend_on_its_age_where_changes_are_signalled():
+    learner, keys = Learner(), numbers([1, 2])
+    learner.begin(keys, floats(10, 20))
+    learner.observe_signal(numbers([2]), np.array([False]))
+    rates = floats(0.3, 0.3)
+    one, nine = (learner._horizon(keys, rates, numbers([age, age])) for age in (1, 9))
+    assert one[0] != nine[0]
+    assert one[1] == nine[1] == signalled_horizon(rates, learner.presence(keys))[1]
 
 
 def test_a_change_signal_makes_a_value_nearly_certainly_changed_or_certainly_unchanged():
@@ -294,6 +306,13 @@ def test_wp_weighs_who_is_in_against_the_order():
     asked = candidates(range(4), scores, [1] * 4, k=3, outlook=outlook)
     assert policy_named("AT-VOI+wp=0").elect(asked, entries(4), 1, 0, 0).tolist() == [0]
     assert policy_named("AT-VOI+wp=4").elect(asked, entries(4), 1, 0, 0).tolist() == [2]
+    values, elsewhere = AT_VOI.worth(asked), floats(0, 0, 0, 99)
+    shared = replace(asked, elsewhere=elsewhere)  # what other queries would gain
+    together = AT_VOI.values(shared, entries(4), 1)
+    assert values is not None
+    assert together is not None
+    assert together.tolist() == (values + elsewhere).tolist()
+    assert AT_VOI.elect(shared, entries(4), 1, 0, 0).tolist() == [3]
 
 
 @given(questions(), counts)
@@ -340,6 +359,7 @@ def test_the_answer_is_ordered_by_what_is_to_be_expected_or_by_the_replica():
         ("AT-VOI+wp=much", "wp must be a number from 0 on, not much"),
         ("AT-VOI+wp=-1", "wp must be a number from 0 on, not -1"),
         ("AT-VOI+wp=nan", "wp must be a number from 0 on, not nan"),
+        ("AT-VOI+wp=inf", "wp must be a number from 0 on, not inf"),
         ("AT-VOI+answer=best", "answer is one of expected, replica"),
         ("AT-TSM+wp=1", "AT-TSM has no parameters"),
     ],
