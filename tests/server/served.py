@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -112,7 +113,7 @@ def eventually(call: Callable[[], Any], patience: float = _PATIENCE_S) -> Any:
 def lines_of_run(
     server: Served, tmp_path: Path, streams: list[str], *texts: str, flags: Sequence[str] = ()
 ) -> list[str]:
-    """Return what `rsp run` prints of the logs of streams; it leaves the last windows open."""
+    """Return what `rsp run` prints of the logs of streams, but not what their end closes."""
     files = []
     for number, text in enumerate(texts):
         file = tmp_path / f"query-{number}.rspql"
@@ -120,11 +121,16 @@ def lines_of_run(
         files.append(str(file))
     number = len(list(tmp_path.glob("checkpoint-*")))
     output = tmp_path / f"run-{number}.jsonl"
-    bound = [f"--stream={EX}{name}=log://{server.data / 'streams' / name}" for name in streams]
-    command = [sys.executable, "-m", "rsp_engine.cli", "run", *files, *bound, "--for", "6s"]
+    bound = [
+        f"--stream={EX}{name}=log://{server.data / 'streams' / name}?end=here" for name in streams
+    ]
+    command = [sys.executable, "-m", "rsp_engine.cli", "run", *files, *bound]
     checkpoint = tmp_path / f"checkpoint-{number}"
     subprocess.run(  # noqa: S603 - it is our own
         [*command, "--output", str(output), "--checkpoint", str(checkpoint), "--quiet", *flags],
         check=True,
     )
-    return output.read_text().splitlines()
+    with server.client() as client:
+        greatest = min(s["watermark"] for s in client.streams() if s["name"] in streams)
+    lines = output.read_text().splitlines()
+    return [line for line in lines if json.loads(line)["window"]["close"] < greatest]
