@@ -239,3 +239,21 @@ def test_an_address_that_others_reach_needs_a_token(tmp_path):
         assert send(server, "POST", "/session", {"token": wrong})[0] == 401
         assert send(server, "POST", "/session", {"token": token})[0] == 204
         assert token not in server.messages
+
+
+def test_what_is_no_longer_allowed_is_not_opened_by_the_next_start(tmp_path):
+    (tmp_path / "files").mkdir()
+    source = tmp_path / "files" / "readings.nq"
+    source.write_text(f"<{EX}a> <{EX}b> 1 .\n")
+    (tmp_path / "files" / "graph.ttl").write_text(f"<{EX}a> <{EX}b> 1 .\n")
+    with served(tmp_path, "--files", str(tmp_path / "files")) as server, server.client() as client:
+        client.declare("readings", f"{EX}readings")
+        client.submit(graphs("")["text"], graphs={"urn:g": str(tmp_path / "files" / "graph.ttl")})
+        assert server.stop() == 0
+        server._flags = ()
+        with pytest.raises(AssertionError, match="is not in a folder that is allowed"):
+            server.start()
+        server._flags = ("--files", str(tmp_path / "files"))
+        server.start()
+        client.delete("all")
+        assert client.queries() == []
