@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["AnswerFeed", "FeedItem", "MissedAnswers"]
 
-_POLL_S = 0.04
-"""How often a feed with clients looks for answers, in seconds."""
+_POLL_S, _LONGEST_POLL_S = 0.04, 0.25
+"""How long a feed waits before it looks for answers again; each time in vain it waits longer."""
 _MOST_KEPT = 512
 """How many answers are kept in memory."""
 _MOST_BYTES = 4 << 20
@@ -120,6 +120,7 @@ class AnswerFeed:
 
     async def _read_on(self) -> None:
         """Read what is appended to the log, as long as there are clients."""
+        pause = _POLL_S
         while True:
             assert self._offset is not None, "it is set before"  # noqa: S101
             if self._reader.end().offset > self._offset:
@@ -132,8 +133,10 @@ class AnswerFeed:
                 if items:
                     self._last = items[-1].number
                 self._tell()
+                pause = _POLL_S
             else:
-                await asyncio.sleep(_POLL_S)
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, _LONGEST_POLL_S)
 
 
 def as_item(record: SpoolRecord) -> FeedItem:
