@@ -248,7 +248,9 @@ def test_what_is_no_longer_allowed_is_not_opened_by_the_next_start(tmp_path):
     (tmp_path / "files" / "graph.ttl").write_text(f"<{EX}a> <{EX}b> 1 .\n")
     with served(tmp_path, "--files", str(tmp_path / "files")) as server, server.client() as client:
         client.declare("readings", f"{EX}readings")
-        client.submit(graphs("")["text"], graphs={"urn:g": str(tmp_path / "files" / "graph.ttl")})
+        client.submit(
+            str(graphs("")["text"]), graphs={"urn:g": str(tmp_path / "files" / "graph.ttl")}
+        )
         assert server.stop() == 0
         server._flags = ()
         with pytest.raises(AssertionError, match="is not in a folder that is allowed"):
