@@ -2,9 +2,8 @@
 
 A run has the step of the query that a driver has, with its evaluator, replica and refresh. It is
 fed the matched panes of the workload, and its service is a history whose values depend on event
-time only. Most runs are rehearsed instead, which gives the same answers (see `rehearsal`). The
-oracle is the run of EXACT, which fetches every user of the window. So all runs over a workload
-break ties alike, and their replicas start with the same snapshot.
+time only. The oracle is the run of EXACT, which fetches every user of the window. So all runs over
+a workload break ties alike, and their replicas start with the same snapshot.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
 from rsp_engine.evaluators.physical_plan import changes_stream
 from rsp_engine.evaluators.step import Step
 from rsp_engine.experiments.clairvoyant import CLAIRVOYANT, Clairvoyant, WindowTruth
-from rsp_engine.experiments.rehearsal import can_rehearse, rehearse
 from rsp_engine.experiments.workload import SERVICE
 from rsp_engine.model.answers import Solutions
 from rsp_engine.operators.scoring.ranking_measures import ndcg, ndcg_by_place, precision
@@ -46,7 +44,6 @@ __all__ = [
     "RunSetting",
     "Variant",
     "answers",
-    "fastest_answers",
     "measured_outcome",
     "oracle",
     "plan_of",
@@ -152,7 +149,7 @@ class RunOutcome(NamedTuple):
 def run_policy(workload: Workload, setting: RunSetting) -> Iterator[RunOutcome]:
     """Yield the outcome of every window, under a policy or by `CLAIRVOYANT`."""
     k = setting.k
-    given = clairvoyant_answers if setting.policy == CLAIRVOYANT else fastest_answers
+    given = clairvoyant_answers if setting.policy == CLAIRVOYANT else answers
     for answer, exact in zip(given(workload, setting), oracle(workload), strict=True):
         yield measured_outcome(answer, exact.users[: 2 * k], k)  # no measure looks deeper
 
@@ -167,7 +164,7 @@ def measured_outcome(answer: RankedUsers, best: tuple[int, ...], k: int) -> RunO
 @lru_cache(maxsize=8)
 def oracle(workload: Workload) -> tuple[RankedUsers, ...]:
     """Return the exact ranking of all users of each window."""
-    return tuple(fastest_answers(workload, RunSetting("EXACT", 0, len(workload.users), 0)))
+    return tuple(answers(workload, RunSetting("EXACT", 0, len(workload.users), 0)))
 
 
 def clairvoyant_answers(workload: Workload, setting: RunSetting) -> Iterator[RankedUsers]:
@@ -179,17 +176,6 @@ def clairvoyant_answers(workload: Workload, setting: RunSetting) -> Iterator[Ran
             WindowTruth(shown, workload.streamed(index)[shown], np.array(dfc)), setting.budget
         )
         yield RankedUsers(tuple(answer.users.tolist()), tuple(answer.dfc.tolist()), answer.fetched)
-
-
-def fastest_answers(workload: Workload, setting: RunSetting) -> Iterator[RankedUsers]:
-    """Yield the engine's answer for every window: from a rehearsal, or if need be from a run."""
-    found = variant(setting.policy)
-    if found.is_pushed or found.keeps_list or not can_rehearse(workload):
-        yield from answers(workload, setting)
-        return
-    [service] = plan_of(workload, setting).services
-    for users, dfc, fetched in rehearse(workload, service, setting.k):
-        yield RankedUsers(tuple(users.tolist()), tuple(dfc.tolist()), fetched)
 
 
 def answers(workload: Workload, setting: RunSetting) -> Iterator[RankedUsers]:

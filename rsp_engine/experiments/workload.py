@@ -131,13 +131,8 @@ class Workload:
 
     def streamed(self, index: int) -> Integers:
         """Return mn of each user in a window, 0 for a user without a mention."""
-        edges = self.frame.interval(index)
-        return self.counted(edges.open, edges.close)
-
-    def counted(self, after: int, until: int) -> Integers:
-        """Return mn of each user in `(after, until]`."""
-        stream = self.mentions
-        is_inside = (after < stream.times) & (stream.times <= until)
+        edges, stream = self.frame.interval(index), self.mentions
+        is_inside = (edges.open < stream.times) & (stream.times <= edges.close)
         values, users = stream.values[is_inside], stream.users[is_inside]
         mn = np.zeros(len(self.users), dtype=np.int64)
         if stream.content == "counts":
