@@ -53,7 +53,9 @@ def test_a_folder_tells_what_was_run_and_holds_a_row_for_each_window(tmp_path):
     assert manifest["grids"][0]["budget"] == [1, 7]
     assert len(manifest["parts"]) == 6
     rows = (path / "rows" / "small-grid.ch20.2.AT-TSM.csv").read_text().splitlines()
-    assert rows[0].startswith("ch,dataset,policy,budget,k,n,queries,window,close,query,fetched,ndcg")
+    assert rows[0].startswith(
+        "ch,dataset,policy,budget,k,n,queries,window,close,query,fetched,ndcg"
+    )
     assert len(rows) == 1 + 2 * 6
     assert rows[1].startswith("20,2,AT-TSM,1,5,10,0,0,100000,0,1,")
 
