@@ -33,7 +33,7 @@ NARROW = {"width": 390, "height": 760}
 
 
 def show_ranking(page: Page, address: str) -> None:
-    """Show a ranking, and the history of its first row."""
+    """Show a ranking, and the history of a row."""
     page.goto(f"{address}/#/ranking/growingUsers")
     page.locator(f".windows li:nth-child({WINDOWS})").wait_for(timeout=120_000)
     page.locator(".summary").first.click()

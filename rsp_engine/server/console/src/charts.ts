@@ -80,6 +80,7 @@ export class Chart {
       {
         width,
         height,
+        padding: [null, 32, null, null], // half of the last label
         cursor: { drag: { x: false, y: false }, points: { size: 6 } },
         legend: { show: this.series.length > 1, markers: { dash: (_, place) => borderOf(this.series[place - 1]?.dash) } },
         scales: {
