@@ -15,6 +15,7 @@ Each option is declared once. The keywords of `Engine`, the flags of `rsp run`, 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
 from functools import wraps
 from inspect import Parameter, signature
 from math import isnan
@@ -242,12 +243,16 @@ def takes_options(
     ) -> Callable[Concatenate[_Self, _Keywords], None]:
         @wraps(construct)
         def init(self: _Self, /, *values: _Keywords.args, **named: _Keywords.kwargs) -> None:
+            for name in named.keys() - keywords.keys():
+                near = get_close_matches(name, keywords, 1)
+                hint = f"; did you mean {near[0]}?" if near else ""
+                raise TypeError(f"{type(self).__name__} has no option {name}{hint}")
             construct(self, kind(*values, **named))
 
+        keywords = signature(kind).parameters
         first = Parameter("self", Parameter.POSITIONAL_ONLY)
-        keywords = signature(kind).parameters.values()
         init.__signature__ = signature(construct).replace(  # type: ignore[attr-defined]
-            parameters=[first, *keywords]
+            parameters=[first, *keywords.values()]
         )
         return init
 
