@@ -171,6 +171,8 @@ class RunSummary:
             return
         terms = TermFormatter(query.query.prefixes)
         unseen = engine.unseen_predicates(name)
+        if not self._windows:  # nothing new since the checkpoint, or stopped before a window closed
+            return
         if unseen:
             what = "may have counted nothing" if has_rows else "matched nothing"
             hints = (f"\n  = hint: {_hint(each, terms)}" for each in unseen)

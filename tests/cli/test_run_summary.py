@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from rsp_engine.io.sources.batch import ElementBatch
     from rsp_engine.model.streams import DeadLetter, Element
 
 EX = "http://example.org/"
@@ -158,17 +159,22 @@ def test_a_long_stream_is_not_read_again_to_its_end(here):
 
 def test_a_run_that_matches_reads_no_source_again(monkeypatch):
     reads: list[str] = []
-    whole = JsonLinesSource.__iter__
+    whole = JsonLinesSource.batches
 
-    def reading(self: JsonLinesSource) -> Iterator[Element | DeadLetter]:
+    def reading(self: JsonLinesSource) -> Iterator[ElementBatch | Element | DeadLetter]:
         reads.append(self.name)
         return whole(self)
 
-    monkeypatch.setattr(JsonLinesSource, "__iter__", reading)
+    monkeypatch.setattr(JsonLinesSource, "batches", reading)
     said("hot.rspql", "s.jsonl")
     once = len(reads)
     said("slip.rspql", "s.jsonl")
     assert len(reads) == 2 * once + 1
+
+
+def test_a_resumed_run_without_anything_new_has_no_note(here):
+    said("hot.rspql", "s.jsonl", "--checkpoint=state")
+    assert said("hot.rspql", "s.jsonl", "--checkpoint=state")[-1] == "1 element, 0 windows, 0 rows"
 
 
 def test_programs_ask_for_unseen_predicates_too():
