@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.client import Client, ServedAnswer
 
-__all__ = ["RemoteRun", "read_answer"]
+__all__ = ["RemoteRun", "remote_answer"]
 
 _ASK_AGAIN_S = 1.0
 """The least time between two requests for the figures of the query."""
@@ -47,7 +47,7 @@ class RemoteRun:
         if time.monotonic() >= self._asked + _ASK_AGAIN_S:
             self._query = self._client.query(self._name)
             self._asked = time.monotonic()
-        self.monitor.evaluated(read_answer(answer.content, self._query), 0.0)
+        self.monitor.evaluated(remote_answer(answer.content, self._query), 0.0)
 
     @property
     def counts(self) -> Counts:
@@ -80,7 +80,7 @@ def _info(query: Mapping[str, Any]) -> QueryInfo:
     )
 
 
-def read_answer(content: Mapping[str, Any], query: Mapping[str, Any]) -> Answer:
+def remote_answer(content: Mapping[str, Any], query: Mapping[str, Any]) -> Answer:
     """Return an answer from its JSON, as `rsp run` writes it, and the description of its query."""
     window = Interval(content["window"]["open"], content["window"]["close"])
     found: Solutions | Graph | Boolean

@@ -10,7 +10,7 @@ import pyoxigraph as ox
 import pytest
 from rich.console import Console
 
-from rsp_engine.cli.remote_run import RemoteRun, read_answer
+from rsp_engine.cli.remote_run import RemoteRun, remote_answer
 from rsp_engine.cli.view_frame import Moment, frame
 from rsp_engine.client import ServedAnswer
 from rsp_engine.io.sinks.jsonl import JsonLinesWriter
@@ -65,7 +65,7 @@ def test_an_answer_is_read_as_it_was_written(content):
     answer = Answer(IRI, Interval(-10_000, 0), content, {"triples": 2, "exact": True})
     is_ranked = isinstance(content, Solutions) and content.ranked
     line = JsonLinesWriter()(answer)
-    assert read_answer(json.loads(line), {**QUERY, "ranked": is_ranked}) == answer
+    assert remote_answer(json.loads(line), {**QUERY, "ranked": is_ranked}) == answer
 
 
 def test_the_view_shows_a_remote_query_as_one_that_runs_here():
