@@ -1,4 +1,4 @@
-"""A browser for the tests of a worker, and a server for each test."""
+"""A browser for the tests of a file, and a server for each test."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.server.served import Served
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # its loop would be in the way of tests that run one
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     with chromium(tmp_path_factory.mktemp("profile")) as running:
         yield running
