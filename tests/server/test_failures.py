@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 import pytest
@@ -176,9 +177,13 @@ def test_a_worker_without_room_waits_and_goes_on(tmp_path):
         client.submit(COUNT, start="earliest")
         eventually(lambda: client.query("count")["state"] == "running")
         pid = client.query("count")["status"]["pid"]
-        resource.prlimit(pid, resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
+        [log] = (tmp_path / "data").glob("groups/*/worker.log")
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (400, resource.RLIM_INFINITY))
         client.push("readings", elements(0, 1_000))
-        eventually(lambda: client.query("count")["status"]["restarts"])
+        eventually(lambda: "cannot be written" in log.read_text(encoding="utf-8"))
+        assert lines(client, "count") == []
+        with suppress(ProcessLookupError):  # it was started again, and has room
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
         eventually(lambda: len(lines(client, "count")) >= 19)
         assert client.query("count")["state"] == "running"
 
