@@ -27,7 +27,6 @@ from tests.io.live.engine_process import new_engine
 from tests.io.live.engine_thread import EX, Running, element, until
 from tests.io.live.kafka_broker import KafkaBroker, kafka_broker
 from tests.io.live.numbered_messages import Listener, message, since
-from tests.thoroughness import TIMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,7 +53,7 @@ def turtle(partition: int, second: float, value: int) -> Sent:
 
 
 @pytest.mark.outside
-@pytest.mark.parametrize("runner", ["local", *(["spark"] if TIMES > 1 else [])])
+@pytest.mark.parametrize("runner", ["local", "spark"])
 def test_messages_come_once_through_three_kills(tmp_path, runner):
     """A quarter of the messages is sent before each start; the engine is killed in the middle."""
     with kafka_broker(messages=PARTITIONS) as broker:
