@@ -16,23 +16,21 @@ from __future__ import annotations
 
 import gc
 import os
-import re
 import sys
 import warnings
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
-from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
-from tests.data import PROJECT
 from tests.thoroughness import IS_FAST, TIMES, scaled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark.sql import SparkSession
+
+    from tests.scheduler import SharedOnOneWorker
 
 settings.register_profile(
     "project",
@@ -59,27 +57,13 @@ OUTSIDE = {
 """What a test does (as an audit event of Python) that starts a process or reaches a server."""
 
 
-SHARED = re.compile(r'^@pytest\.fixture\(scope="module"\)|^@cache|^@lru_cache', re.MULTILINE)
-"""What the tests of a file share, if they are run by the same worker."""
-
-
-class SharedOnOneWorker(LoadScopeScheduling):  # type: ignore[misc]
-    """A scheduler that keeps tests together which share Spark, a fixture or a cache."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        if "spark" in nodeid:
-            return "spark"
-        file = nodeid.partition("::")[0]
-        return file if _shares(file) else nodeid
-
-
-@cache
-def _shares(file: str) -> bool:
-    return SHARED.search((PROJECT / file).read_text(encoding="utf-8")) is not None
-
-
+@pytest.hookimpl(optionalhook=True)  # xdist may be absent, as beside an installed wheel
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SharedOnOneWorker | None:
-    return SharedOnOneWorker(config, log) if config.getvalue("dist") == "loadscope" else None
+    if config.getvalue("dist") != "loadscope":
+        return None
+    from tests.scheduler import SharedOnOneWorker
+
+    return SharedOnOneWorker(config, log)
 
 
 @pytest.hookimpl(tryfirst=True)
